@@ -8,7 +8,7 @@ import { type OpenedGateway, openGateway } from "./open-gateway.ts";
 import { print } from "./print.ts";
 import { type Column, formatTable, printable } from "./table.ts";
 
-/** What to check in addition to the configuration itself. */
+/** Checks in addition to that of the configuration itself. */
 export interface CheckedOptions extends Globals {
   readonly strict?: boolean;
   readonly store?: boolean;

@@ -17,9 +17,10 @@ import { firstPrice, isPriceBook, providerTable, tableBook } from "./routing/con
 import { defaultDataClasses } from "./sensitivity/classify.ts";
 
 /**
- * Returns warnings about options of `createGateway` that are valid but have no effect or make calls fail: patterns that
- * match no gateway or model, permits that one forbid always overrides, obligations and fallbacks that no call can meet,
- * budgets and rate limits that count nothing, and models without a price under a hard budget in dollars. Opens nothing.
+ * Returns warnings about options of `createGateway` that are valid but have no effect or make calls fail. In a policy,
+ * these are patterns that match no gateway or model, permits that one forbid always overrides, and obligations and
+ * fallbacks that no call can meet. Outside it, they are budgets and rate limits that count nothing, and models without a
+ * price under a hard budget in dollars. Opens nothing.
  *
  * Every warning is certain. The check doesn't judge anything that depends on callers, on an upstream's own list of models,
  * on several rules together, or on budgets created at run time. It sees the rules of a policy that `definePolicy` made from

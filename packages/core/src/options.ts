@@ -46,7 +46,7 @@ export interface GatewayOptions<Gateway extends string = string> {
    */
   readonly retention?: Partial<Record<keyof Retention, Duration>>;
   /**
-   * What to do with an answer whose client left. By default Tollgate keeps reading answers whose cost isn't known before
+   * How to treat an answer whose client left. By default Tollgate keeps reading answers whose cost isn't known before
    * their end: plain ones for `deadlines.plainAnswer`, and streams of models known to reason for `deadlines.drain`. It
    * aborts all other streams. `abort` aborts every answer, `drain` keeps reading every answer. At most `limits.drains`
    * answers are read on at once.

@@ -92,7 +92,7 @@ function parseAnswer(body: unknown): unknown {
   return parseResponse(body, defaultLimits, { toolOutputs: "parts" });
 }
 
-/** What the tables say: types, names, presence and what isn't offered. Other codes are of rules that no schema has. */
+/** The codes of faults that the tables express: types, names, presence and support. A schema can't express the others. */
 const ofTables = new Set([
   "invalid_type",
   "unknown_parameter",

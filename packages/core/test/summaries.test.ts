@@ -105,7 +105,7 @@ describe.each(stores)("summaries on %s", (_, open) => {
     const { steps, activity } = gateway;
     // @ts-expect-error an unknown dimension
     await expect(steps.summarize({ organizationId }, "colour")).rejects.toMatchObject(refused);
-    // @ts-expect-error a member of every object is no dimension either
+    // @ts-expect-error a member of every object isn't a dimension either
     await expect(steps.summarize({ organizationId }, ["toString"])).rejects.toMatchObject(refused);
     // @ts-expect-error an unknown member
     await expect(steps.summarize({ organizationId, usr: "a" }, [])).rejects.toMatchObject(refused);

@@ -16,7 +16,7 @@ import { dirname, join } from "node:path";
 export interface Guard {
   /** Its row in the fault matrix. */
   readonly row: string;
-  /** What it does. */
+  /** The effect of the guard. */
   readonly guard: string;
   readonly file: string;
   /** Its source text, which the file contains exactly once. */

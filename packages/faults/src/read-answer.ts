@@ -41,7 +41,7 @@ function dechunked(bytes: Buffer): { readonly body: string; readonly whole: bool
 
 const joined = (parts: readonly Buffer[]): string => Buffer.concat(parts).toString();
 
-/** What a streamed chat completion says. */
+/** The content of a streamed chat completion. */
 export interface ReadStream {
   readonly text: string;
   readonly finishReason: string | null;

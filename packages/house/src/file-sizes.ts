@@ -42,7 +42,7 @@ interface MeasuredFunction {
   readonly start: number;
   readonly end: number;
   readonly lines: number;
-  /** Whether it has a name of its own, and is no callback. */
+  /** Whether it has a name of its own and isn't a callback. */
   readonly isMember: boolean;
 }
 

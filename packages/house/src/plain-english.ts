@@ -27,19 +27,61 @@ const avoidedWordings: readonly AvoidedWording[] = [
     found: /(?:^|[.:;!"“] ?)There (?:is|was) (?:no|nothing)\b/gu,
     instead: "Not found or Unknown …",
   },
+  {
+    found: /(?:^|[.:;!?] )What\b(?![^.?!:;|]* (?:is|are|was|were)\b)[^.?!]*\.(?=\s|$)/gu,
+    instead: "the thing's name first",
+  },
+  { found: /\bnot un(?!til|der|less|i[a-z])\w+/giu, instead: "the positive word" },
+  {
+    found:
+      /(?<!there )\b(?:is|are|was|were) no (?!longer|more|less|fewer|further|later|earlier)\w/giu,
+    instead: "isn't a …",
+  },
 ];
+
+/** In a message or a title, "without Steps" is shorter. In a comment, "null if there is none" may stay. */
+const avoidedInMessages: readonly AvoidedWording[] = [
+  ...avoidedWordings,
+  {
+    found: /\bthere (?:is|are|was|were) (?:no|nothing)\b/gu,
+    instead: "Not found, Unknown … or without …",
+  },
+];
+
+/** Longer sentences have to be read twice. */
+const maxWords = 38;
+
+/** Lists each sentence with too many words, not counting inline code. */
+const longSentences = (paragraph: string): readonly string[] =>
+  paragraph
+    .split(/(?<=[.!?][)"”*]*)\s+|\s+(?=@\w)/u)
+    .filter((sentence) => (sentence.match(/(?<!\S)(?!code\b)\S*\w/gu) ?? []).length > maxWords)
+    .map((sentence) => `"${sentence.slice(0, 60)}…" has more than ${maxWords} words: split it`);
 
 /** Lists each avoided wording in a page of Markdown or a program, with the text around it and an alternative. */
 export const avoidedWording = (path: string, text: string): readonly string[] =>
-  (path.endsWith(".md")
-    ? [...paragraphs(text), ...programs(text).flatMap((code) => proseOf(code, isTest(path)))]
-    : proseOf(parseSource(path, text), isTest(path))
-  ).flatMap((paragraph) =>
-    avoidedWordings.flatMap(({ found, instead }) =>
-      [...paragraph.matchAll(found)].map(
-        ({ 0: match, index }) =>
-          `"…${paragraph.slice(Math.max(0, index - 30), index + match.length + 30)}…": write ${instead}`,
-      ),
+  path.endsWith(".md")
+    ? [
+        ...proseProblems(paragraphs(text)),
+        ...programs(text).flatMap((code) => problemsOf(code, isTest(path))),
+      ]
+    : problemsOf(parseSource(path, text), isTest(path));
+
+const problemsOf = (file: SourceFile, test: boolean): readonly string[] => [
+  ...proseProblems(commentsOf(file).flatMap(paragraphs)),
+  ...messagesOf(file, test)
+    .flatMap(paragraphs)
+    .flatMap((text) => wordingProblems(text, avoidedInMessages)),
+];
+
+const proseProblems = (texts: readonly string[]): readonly string[] =>
+  texts.flatMap((text) => [...wordingProblems(text, avoidedWordings), ...longSentences(text)]);
+
+const wordingProblems = (text: string, avoided: readonly AvoidedWording[]): readonly string[] =>
+  avoided.flatMap(({ found, instead }) =>
+    [...text.matchAll(found)].map(
+      ({ 0: match, index }) =>
+        `"…${text.slice(Math.max(0, index - 30), index + match.length + 30)}…": write ${instead}`,
     ),
   );
 
@@ -54,6 +96,7 @@ function paragraphs(markdown: string): readonly string[] {
     .replace(/`[^`]*`/g, "code")
     .replace(/\]\([^)]*\)/g, "]")
     .split(/\n{2,}|\n(?=\||#|- |\d+\. )|\|/)
+    .filter((text) => !/^ {4}\S/.test(text))
     .map((text) => text.replace(/^[\s>-]+|^\s*\d+\. |^#+ /, "").replace(/\s+/g, " "));
 }
 
@@ -64,15 +107,16 @@ const programs = (markdown: string): readonly SourceFile[] =>
   );
 
 /**
- * The comments of a program, and its texts: in a test only the titles, because other texts are data. Elsewhere every
- * text of three words or more: error messages and the output of commands.
+ * The texts of a program that people read. In a test, these are its titles, the labels of its tables and the messages of
+ * its errors, because other texts are data. Elsewhere they are all texts of three words or more: error messages and the
+ * output of commands.
  */
-function proseOf(file: SourceFile, test: boolean): readonly string[] {
-  const found = commentsOf(file);
+function messagesOf(file: SourceFile, test: boolean): readonly string[] {
+  const found: string[] = [];
   const add = (text: string): void => {
     if (/\S\s+\S+\s+\S/.test(text)) found.push(text);
   };
-  if (test) for (const title of titlesOf(file)) add(title);
+  if (test) for (const text of testTextsOf(file)) add(text);
   else
     visit(file, {
       Literal: ({ value }) => {
@@ -80,7 +124,7 @@ function proseOf(file: SourceFile, test: boolean): readonly string[] {
       },
       TemplateLiteral: (node) => add(textOf(node)),
     });
-  return found.flatMap(paragraphs);
+  return found;
 }
 
 /** Comments without stars. Consecutive line comments are one paragraph. */
@@ -101,14 +145,23 @@ function commentsOf(file: SourceFile): string[] {
 const textOf = ({ quasis }: ESTree.TemplateLiteral): string =>
   quasis.map(({ value }) => value.cooked ?? "").join("…");
 
-/** The first argument of `it("…")`, `it.each(…)("…")` and their relatives. */
-function titlesOf(file: SourceFile): readonly string[] {
+/** The first argument of `it("…")`, `it.each(…)("…")`, `new Error("…")` and their relatives, and the labels of tables. */
+function testTextsOf(file: SourceFile): readonly string[] {
   const found: string[] = [];
+  const add = (node: ESTree.Node | null | undefined): void => {
+    if (node?.type === "Literal" && typeof node.value === "string") found.push(node.value);
+    if (node?.type === "TemplateLiteral") found.push(textOf(node));
+  };
   visit(file, {
     CallExpression({ callee, arguments: [title] }) {
-      if (title === undefined || !/^(?:describe|it|test)\b/.test(nameOf(callee))) return;
-      if (title.type === "Literal" && typeof title.value === "string") found.push(title.value);
-      if (title.type === "TemplateLiteral") found.push(textOf(title));
+      if (!/^(?:describe|it|test)\b/.test(nameOf(callee))) return;
+      add(title);
+      if (title?.type === "ArrayExpression")
+        for (const row of title.elements)
+          add(row?.type === "ArrayExpression" ? row.elements[0] : row);
+    },
+    NewExpression({ callee, arguments: [message] }) {
+      if (nameOf(callee).endsWith("Error")) add(message);
     },
   });
   return found;

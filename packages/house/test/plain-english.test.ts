@@ -63,6 +63,11 @@ describe("the documentation is in plain English", () => {
     "It waits so that it is whole, so that nothing is lost.",
     "There is no filter foo.",
     "```ts\n// It stands still.\n```",
+    "What a budget counts.",
+    "The cap applies. What a model may write is capped.",
+    "The value is not unknown.",
+    "The answer is no error.",
+    `The body is ${"not text and ".repeat(12)}not JSON.`,
   ])("rejects %s", (text) => {
     expect(avoidedWording("page.md", text)).toHaveLength(1);
   });
@@ -73,6 +78,12 @@ describe("the documentation is in plain English", () => {
     "`stands` and [a link](beside.md)",
     "```text\nanew\n```",
     "It waits so that nothing is lost. It stops so that you can go.",
+    "## What it costs",
+    "What does a call cost?",
+    "Null if there is none. The key is no longer valid, and not until then.",
+    `${"It is not text. ".repeat(12)}`,
+    `The columns are ${"`name`, ".repeat(50)}and \`id\`.`,
+    "Run it:\n\n    there is no hurry to run it anew",
   ])("allows %s", (text) => {
     expect(avoidedWording("page.md", text)).toEqual([]);
   });
@@ -85,8 +96,11 @@ describe("the documentation is in plain English", () => {
       const prompt = "What is the weather?";
       it("stands still today", () => {});
       it.each(["a"])("goes to \${it}, \${its} beside", () => {});
+      it.each([["a unit and none that", 1]])("rejects %s", () => {});
+      it("returns nothing if there is no Step", () => {});
+      if (!store) throw new Error("there is no store");
     `;
-    expect(avoidedWording("program.test.ts", program)).toHaveLength(4);
+    expect(avoidedWording("program.test.ts", program)).toHaveLength(7);
   });
 
   it("reads the comments and messages of a program, but not its short texts", () => {
@@ -96,7 +110,9 @@ describe("the documentation is in plain English", () => {
       const stood = { anew: "beside" };
       throw new Error("There is no filter foo.");
       write(\`\${name} stands in \${place}\`);
+      const problem = "this organization has a store, but there is no key";
+      // Null if there is no key.
     `;
-    expect(avoidedWording("program.ts", program)).toHaveLength(3);
+    expect(avoidedWording("program.ts", program)).toHaveLength(4);
   });
 });

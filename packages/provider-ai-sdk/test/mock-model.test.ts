@@ -209,7 +209,7 @@ describe("the parts of a model's stream", () => {
     ["other", undefined, "answer_cut"],
     ["other", "pause", "unknown_finish_reason"],
     ["error", "MALFORMED_FUNCTION_CALL", "upstream_error"],
-  ] as const)("are no complete answer with %s (%s)", async (unified, raw, reason) => {
+  ] as const)("are not a complete answer with %s (%s)", async (unified, raw, reason) => {
     const { events, thrown } = await streamed(text("Half"), finish(unified, raw));
     expect(events.some(({ type }) => type === "finish")).toBe(false);
     expect(saidBy(thrown)).toEqual({ reason, delivery: "unknown", status: 200 });

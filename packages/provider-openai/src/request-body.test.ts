@@ -138,7 +138,7 @@ describe("the body of a request", () => {
     expect(JSON.stringify(bodyOf({ messages: given }))).not.toContain("state");
   });
 
-  it("omits tool fields if there are no tools", () => {
+  it("omits tool fields without tools", () => {
     for (const tools of [{}, { tools: [] }])
       expect(bodyOf({ ...tools, toolChoice: "auto", parallelToolCalls: true })).toEqual(bodyOf({}));
   });

@@ -70,7 +70,7 @@ describe("tool calls of a stream", () => {
     ]);
   });
 
-  it("tells calls apart by id or position if there is no index", () => {
+  it("tells calls apart by id or position if they have no index", () => {
     expect(
       calls([
         { function: { name: "f", arguments: "{}" } },

@@ -15,7 +15,7 @@ import {
   type StoredResponse,
 } from "@tollgate/core/store";
 
-/** What a rule decided: its result, and the rows to write for it. An empty change writes nothing. */
+/** The decision of a rule: its result, and the rows to write for it. An empty change writes nothing. */
 export interface Decision<Result> {
   readonly result: Result;
   readonly change: Change;
@@ -89,7 +89,7 @@ export function idTakenError(noun: "new Session" | "stored response"): GatewayEr
 }
 
 /**
- * What a rule reads: rows by their keys and a few short scans, all as of the transaction that will write the change. A
+ * The reads of a rule: rows by their keys and a few short scans, all as of the transaction that will write the change. A
  * driver may throw to fetch a row it doesn't have yet and then run the rule again, so a rule must have no side effects.
  */
 export interface View extends SessionView, ResponseView, RetentionView {
@@ -116,7 +116,7 @@ export interface View extends SessionView, ResponseView, RetentionView {
   hasDecision(organizationId: string, id: string): boolean;
 }
 
-/** What assigning a request to a Session reads. An id is unique only within its organization. */
+/** The reads for assigning a request to a Session. An id is unique only within its organization. */
 export interface SessionView {
   session(organizationId: string, id: string): SessionState | null;
   sessionOfTurn(organizationId: string, turnId: string): SessionState | null;
@@ -131,7 +131,7 @@ export interface SessionView {
   chainBefore(session: SessionState, end: number): Uint8Array;
 }
 
-/** What storing and removing responses reads. */
+/** The reads for storing and removing responses. */
 export interface ResponseView {
   /** Null if it doesn't exist. An expired response exists until it is removed. */
   response(
@@ -145,7 +145,7 @@ export interface ResponseView {
   expiredResponses(at: number, limit: number): readonly RowName[];
 }
 
-/** What retention reads. Every list is bounded, and starts with the rows to remove first. */
+/** The reads for retention. Every list is bounded, and starts with the rows to remove first. */
 export interface RetentionView extends Pick<SessionView, "session"> {
   /** The ids of organizations with settled Steps opened before a time. */
   organizationsOfOldSteps(before: number, limit: number): readonly string[];
@@ -257,7 +257,7 @@ export interface CounterMove extends BudgetCounterKey {
   readonly limit: number | null;
 }
 
-/** What a provider said about an attempt that failed. */
+/** A provider's error text for a failed attempt. */
 export interface ErrorRecord extends CommittedContent {
   readonly organizationId: string;
   readonly sessionId: string;

@@ -4,7 +4,7 @@ import type { SessionRow, State } from "./state.ts";
 /** Hex characters of one chain value. */
 const width = 64;
 
-/** What rules read of a state. */
+/** A state as rules read it. */
 export function viewOf(state: State): View {
   const session = (organizationId: string, id: string): SessionState | null =>
     state.sessions.get(organizationId, id)?.record ?? null;

@@ -23,7 +23,7 @@ export interface PostgresStoreOptions {
    */
   readonly schema?: string;
   /**
-   * What `migrate()` does: `auto` creates or upgrades the schema; `check` changes nothing and rejects unless it is
+   * The behaviour of `migrate()`: `auto` creates or upgrades the schema; `check` changes nothing and rejects unless it is
    * current, for processes whose database user may not change it. Default `auto`.
    */
   readonly migrate?: "auto" | "check";

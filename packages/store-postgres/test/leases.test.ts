@@ -11,7 +11,7 @@ const minutes = 60_000;
 async function openStores() {
   const schema = freshSchema();
   const [store, peer] = [1, 2].map(() => postgresStore({ url: inject("postgresUrl") }, { schema }));
-  if (!store || !peer) throw new Error("there are no stores");
+  if (!store || !peer) throw new Error("no store is open");
   onTestFinished(async () => {
     await store.close();
     await peer.close();

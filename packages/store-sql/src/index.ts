@@ -1,4 +1,4 @@
-/** What the SQL stores share: schema, statements, rows, filters and pages. For stores; an application needs none of it. */
+/** Code that the SQL stores share: schema, statements, rows, filters and pages. For stores; an application needs none of it. */
 export { type Conditions, createConditions } from "./conditions.ts";
 export type { SqlDialect, SqlValue } from "./dialect.ts";
 export { continued, listed } from "./index-conditions.ts";

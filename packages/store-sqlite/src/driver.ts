@@ -101,7 +101,7 @@ export function createDriver(connection: SqliteConnection): Driver {
   };
 }
 
-/** What rules read within a transaction: known rows, or else the database. */
+/** The reads of rules within a transaction: known rows, or else the database. */
 function createView(reads: Reads, known: KnownRows): View {
   const rows = viewRows(reads, { dialect: sqliteDialect, oldSteps: "steps" });
   const find = (statement: string, organizationId: string, id: string): unknown =>

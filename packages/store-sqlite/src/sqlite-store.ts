@@ -60,9 +60,9 @@ function requireSource(options: SqliteSource): SqliteSource {
  * `client` is an open database of `node:sqlite` or better-sqlite3 that nothing else uses. `close()` leaves it open.
  *
  * Calls reject with a GatewayError (`step_not_found`, `invalid_argument`) for a mistake of the caller. They reject with
- * an Error that names the problem if the database can't serve: SQLite is older than 3.51.3, the schema belongs to a newer
- * release, the file isn't a database, was removed or replaced, is read-only, the disk is full, or another process kept
- * the database locked for 2 seconds. Throws a GatewayError `invalid_configuration` for an invalid source.
+ * an Error that names the problem if the database can't serve. SQLite is older than 3.51.3, the schema belongs to a newer
+ * release, or the file isn't a database. Or the file was removed or replaced or is read-only, the disk is full, or another
+ * process kept the database locked for 2 seconds. Throws a GatewayError `invalid_configuration` for an invalid source.
  */
 export function sqliteStore(options: SqliteSource): Store {
   const source = requireSource(options);

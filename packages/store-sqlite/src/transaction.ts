@@ -3,7 +3,7 @@ import { readRow } from "@tollgate/store-sql";
 import type { SqliteConnection } from "./connection.ts";
 import { createDriver, type Driver, type StoreNumbers } from "./driver.ts";
 
-/** What a write can do in its transaction. */
+/** The operations of a write in its transaction. */
 export interface Transaction extends StoreNumbers, Pick<SqliteConnection, "run" | "get" | "all"> {
   budgetsChanged(): void;
   /** Runs a rule on what this transaction sees, and writes its change. */

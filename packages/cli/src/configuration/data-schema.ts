@@ -62,7 +62,7 @@ const fileSchema = z.strictObject({
   ),
 });
 
-/** What `tollgate serve` takes from a configuration file. */
+/** The settings of `tollgate serve` in a configuration file. */
 export type ServeSettings = NonNullable<z.output<typeof fileSchema>["serve"]>;
 
 /** A store of a configuration file. */

@@ -11,7 +11,7 @@ const one = { promptTokens: 4, completionTokens: 3, totalTokens: 7, costNanoUsd:
 
 /** Sums over Steps and their attempts. */
 export function summaryTests(test: ContractTest): void {
-  test("returns no group if there are no Steps", async ({ store }) => {
+  test("returns no group without Steps", async ({ store }) => {
     const page = await store.steps.summarize({ ...tenant, by: [] }, whole);
     expect(page).toEqual({ groups: [], nextCursor: null });
   });

@@ -145,7 +145,7 @@ function openConcurrently(
   return Promise.all(
     requests.map((messages, at) => {
       const store = stores[at % stores.length];
-      if (!store) expect.fail("there are no stores");
+      if (!store) expect.fail("no store is open");
       return createConversation(store, intents).open(messages, { sessionId });
     }),
   );

@@ -24,7 +24,7 @@ export type GatewayEvent =
       readonly organizationId: string;
       readonly decisionId: string;
       readonly code: string;
-      /** What refused the request although the policy permitted it. Null if the policy denied it. */
+      /** Why the request was refused although the policy permitted it. Null if the policy denied it. */
       readonly refusal: DecisionRefusal | null;
     }
   /**

@@ -8,7 +8,7 @@ import { type JsonBounds, measureJson } from "../kernel/measure-json.ts";
 /** US dollars as a number or a decimal string: 0 or more, with at most 9 decimals. */
 export type UsdAmount = number | string;
 
-/** What tokens cost, in US dollars per million. */
+/** Prices of tokens, in US dollars per million. */
 export interface ConfiguredRates {
   /** Prompt tokens. A price needs both `input` and `output`, or neither. */
   readonly input?: UsdAmount;
@@ -26,7 +26,7 @@ export interface ConfiguredRates {
   readonly image?: { readonly input?: UsdAmount; readonly output?: UsdAmount };
 }
 
-/** What a model costs at one service tier. */
+/** A model's prices at one service tier. */
 export interface ConfiguredPrice extends ConfiguredRates {
   /** US dollars per request. Default: 0; for a tier, the standard tier's. */
   readonly request?: UsdAmount;

@@ -7,7 +7,7 @@ import type { StepQuery } from "./step-query.ts";
  */
 export interface SummaryQuery extends StepQuery {
   readonly modelPatterns?: readonly string[];
-  /** What to group by. Without any, everything is one group. */
+  /** The dimensions to group by. Without any, everything is one group. */
   readonly by: readonly SummaryDimension[];
 }
 

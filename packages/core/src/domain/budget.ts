@@ -1,4 +1,4 @@
-/** What a budget counts: nanodollars, tokens or requests. */
+/** The unit that a budget counts: nanodollars, tokens or requests. */
 export type BudgetUnit = "usd" | "tokens" | "requests";
 
 /**

@@ -61,7 +61,7 @@ export interface Verdict {
   readonly obligations?: Obligations;
 }
 
-/** What refused a request although the policy permitted it: a hold that did not fit, a missing price, a missing account. */
+/** Why a request was refused although the policy permitted it: a hold that did not fit, a missing price or account. */
 export type DecisionRefusal =
   | {
       readonly by: "budget";
@@ -97,6 +97,6 @@ export interface PolicyDecision extends Verdict {
   readonly policyVersion: string;
   /** For the decision on a fallback, the request's first decision. */
   readonly firstDecisionId: string | null;
-  /** What refused the request although the policy permitted it. Null if nothing did, or if the policy denied it. */
+  /** Why the request was refused although the policy permitted it. Null if it wasn't, or if the policy denied it. */
   readonly refusal: DecisionRefusal | null;
 }

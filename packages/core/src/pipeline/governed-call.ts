@@ -80,7 +80,7 @@ interface ConversationState {
   };
 }
 
-/** What a completed answer leaves behind. */
+/** The records that a completed answer leaves behind. */
 interface Conclusion {
   /** The messages that the client will send back as history. */
   readonly reply: readonly Message[];

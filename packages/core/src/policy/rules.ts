@@ -9,7 +9,7 @@ export interface ClassRange {
   readonly upTo?: string;
 }
 
-/** What a rule applies to. Every given member must match; a list matches any of its values. */
+/** The requests that a rule applies to. Every given member must match; a list matches any of its values. */
 export interface RuleMatch<Gateway extends string = string> extends ClassRange {
   readonly organization?: OneOrMany;
   readonly user?: OneOrMany;

@@ -104,7 +104,7 @@ const countersOf = (move: string): string =>
   `LEFT JOIN budget_counters c ON c.budget_id = ${move}.budget_id AND c.subject = ${move}.subject
     AND c.period_start = ${move}.period_start`;
 
-/** What a counter has used before a move. */
+/** The amount that a counter has used before a move. */
 const used = "greatest(coalesce(c.settled, 0), m.floor) + coalesce(c.held, 0)";
 
 /**
@@ -123,7 +123,7 @@ const refuseWithoutRoom = `SELECT coalesce(array_agg(f.place ORDER BY f.place), 
         array_agg(f.move ORDER BY f.place), array_agg(f.room_left ORDER BY f.place)
       INTO refused, unfit, lefts FROM (
         SELECT DISTINCT ON (m.place) m.place, m.move,
-            -- A pace may be beyond its limit, and stays so for that long. NULL is no bound.
+            -- A pace may be beyond its limit, and stays so for that long. NULL means without a limit.
             greatest(CASE WHEN m.floor = 0 THEN 0 END, m.room - (${used}) - m.settled - m.held + m.taken) AS room_left
           FROM unnest(in_moves) WITH ORDINALITY
             AS m (${["place", ...Object.keys(groups.moves), "move"].join(", ")})

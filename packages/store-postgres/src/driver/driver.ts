@@ -62,7 +62,7 @@ export interface Driver {
   ask<Answer>(question: (view: View) => Answer): Promise<Answer>;
 }
 
-/** What a transaction does first. */
+/** The first statements of a transaction. */
 export interface Beginning {
   /** A statement that waits for an advisory lock, and its parameters. */
   readonly turn?: readonly [text: string, parameters: SqlParameters];

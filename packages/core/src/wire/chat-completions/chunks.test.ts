@@ -259,7 +259,7 @@ describe("a streamed answer", () => {
   });
 });
 
-/** What a client collects from the chunks. */
+/** The answer that a client collects from the chunks. */
 function join(chunks: readonly ChunkLine[], includeUsage: boolean): unknown {
   const text = { content: "", refusal: "", reasoning_content: "" };
   const calls: { id?: string; type?: string; function: { name?: string; arguments: string } }[] =

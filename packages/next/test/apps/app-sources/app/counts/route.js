@@ -2,7 +2,7 @@ import { counts, edit, gateway } from "../gateway.js";
 
 export const dynamic = "force-dynamic";
 
-/** What the process has open, and what its calls have cost. */
+/** The open resources of the process, and the cost of its calls. */
 export async function GET() {
   const { data } = await gateway.activity.list({ organizationId: "acme" });
   const calls = data.map(({ userId, costNanoUsd }) => ({ userId, costNanoUsd }));
