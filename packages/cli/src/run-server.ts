@@ -11,22 +11,23 @@ const hurriedCloseMs = 1_000;
 /** The process exits this long after the gateway has closed, in milliseconds, even if something still runs. */
 const exitDelayMs = 500;
 
-/** Where to listen, and the seconds for a shutdown. */
+/** Where to listen, and the seconds for a shutdown and for its first part. */
 export interface ServerOptions extends Globals {
   readonly port?: number;
   readonly host?: string;
   readonly closeWithin?: number;
+  readonly drainDelay?: number;
 }
 
 /** Serves until a signal. Then it lets open answers finish, settles and closes. */
 export async function runServer(options: ServerOptions): Promise<void> {
   const signals = watchSignals();
   const { gateway, configuration, serve: configured } = await openGateway(options.config);
-  const { closeWithin = 25, ...listening } = serverSettings(configured, options);
+  const { closeWithin = 25, drainDelay = 0, ...listening } = serverSettings(configured, options);
   try {
     gateway.observe(failureLog((line) => process.stderr.write(line)));
     await gateway.ready();
-    const server = await listen(gateway, listening);
+    const server = await listen(gateway, { ...listening, drainDelay: drainDelay * 1_000 });
     const key = await firstKey(gateway, options.actor);
     announce(options.json, server.url, key, configuration);
     await signals.first;
@@ -41,20 +42,22 @@ export async function runServer(options: ServerOptions): Promise<void> {
 /** The command line and its environment override the configuration file. */
 export function serverSettings(
   configured: ServeSettings,
-  { port, host, closeWithin }: Omit<ServerOptions, keyof Globals>,
+  { port, host, closeWithin, drainDelay }: Omit<ServerOptions, keyof Globals>,
 ): ServeSettings {
   return {
     ...configured,
     ...(port === undefined ? {} : { port }),
     ...(host === undefined ? {} : { host }),
     ...(closeWithin === undefined ? {} : { closeWithin }),
+    ...(drainDelay === undefined ? {} : { drainDelay }),
   };
 }
 
 async function listen(gateway: Gateway, options: ServeOptions): Promise<RunningServer> {
   const { port = 8787, host = "127.0.0.1" } = options;
   try {
-    return await serve(gateway, { ...options, port, host, close: gateway.close });
+    const { close, health } = gateway;
+    return await serve(gateway, { ...options, port, host, close, health });
   } catch (thrown) {
     const code = thrown instanceof Error && "code" in thrown ? thrown.code : null;
     if (code === "EADDRINUSE")

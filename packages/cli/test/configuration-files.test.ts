@@ -93,7 +93,7 @@ const valid = () => ({
   toolOutputs: "parts",
   headerPrefix: "X-Acme-",
   maintenance: false,
-  serve: { port: 0, host: "127.0.0.1", closeWithin: 5, limits: { connections: 10 } },
+  serve: { port: 0, host: "127.0.0.1", closeWithin: 5, drainDelay: 1, limits: { connections: 10 } },
 });
 
 function written(name: string, text: string): string {

@@ -24,6 +24,9 @@ describe("tollgate serve without a configuration", () => {
     expect(first.announced).toMatch(/^Tollgate listens on http:\/\/127\.0\.0\.1:\d+$/m);
     expect(secret).not.toBe("");
 
+    for (const path of ["/healthz", "/readyz"])
+      expect((await fetch(`${first.url}${path}`)).status).toBe(200);
+    expect((await fetch(first.url, { method: "HEAD" })).status).toBe(200);
     const plain = await chat(first.url, { secret, text: "hello there" });
     expect(await plain.json()).toMatchObject({
       choices: [{ message: { content: "You said: hello there" } }],
@@ -63,24 +66,34 @@ describe("tollgate serve without a configuration", () => {
 });
 
 describe("npm start", () => {
-  it("hands SIGTERM to the server, which shuts down", async () => {
+  it("hands SIGTERM to the server, which lets a stream end before it shuts down", async () => {
     const root = fileURLToPath(new URL("../../..", import.meta.url));
-    const environment = { ...process.env, DATABASE: join(temporaryFolder(), "paced.db") };
+    const DATABASE = join(temporaryFolder(), "paced.db");
+    const environment = { ...process.env, DATABASE, PACE: "25" };
     const words = ["start", "--silent", "--", "--port", "0", "--config", pacedConfiguration];
     const npm = spawn("npm", words, {
       cwd: root,
       env: environment,
       stdio: ["ignore", "pipe", "inherit"],
     });
-    let url: string | undefined;
+    let [url, secret] = ["", ""];
     for await (const line of createInterface({ input: npm.stdout })) {
-      url = /http:\/\/\S+:\d+/.exec(line)?.[0];
-      if (url !== undefined) break;
+      url = /http:\/\/\S+:\d+/.exec(line)?.[0] ?? url;
+      secret = secretPattern.exec(line)?.[0] ?? secret;
+      if (secret !== "") break;
     }
     npm.stdout.resume();
+    const text = "one two three four five six seven eight nine ten";
+    const answer = await chat(url, { secret, text, stream: true });
+    const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
+    let all = (await reader?.read())?.value ?? "";
     npm.kill("SIGTERM");
+    for (let next = await reader?.read(); next && !next.done; next = await reader?.read())
+      all += next.value;
+    expect(all).toMatch(/data: \[DONE\]\n\n$/);
+    expect(all).toContain(" ten");
     // Without the signal, the server would listen forever.
-    await vi.waitFor(async () => expect(await accepts(url ?? "")).toBe(false), 10_000);
+    await vi.waitFor(async () => expect(await accepts(url)).toBe(false), 10_000);
   });
 });
 

@@ -19,6 +19,7 @@ import { createKeyCache } from "./identity/key-cache.ts";
 import { createLastUsed } from "./identity/last-used.ts";
 import { readCaller } from "./identity/named-caller.ts";
 import type { GatewayOptions } from "./options.ts";
+import { createHealthCheck, type Health } from "./pipeline/health.ts";
 import {
   type CloseOptions,
   createLifecycle,
@@ -53,6 +54,11 @@ export interface Gateway extends RequestHandlers {
    * @throws GatewayError `evidence_unavailable` with the store's error as `cause`, or `overloaded` after `close`
    */
   ready(): Promise<void>;
+  /**
+   * Whether this process should get requests, for a load balancer's check. Opens the store if nothing has yet. Asks it at most
+   * every five seconds and waits at most one. Never rejects.
+   */
+  readonly health: () => Promise<Health>;
   /** Rejects unless the store has the schema of this release. Unlike `ready()`, it changes nothing. */
   checkStore(): Promise<void>;
   /** Settles the Steps of dead processes and returns their number. Runs automatically while the gateway is open. */
@@ -118,6 +124,7 @@ export function createGateway<const Providers extends GatewayOptions["providers"
     decisions: createDecisions(context, ready),
     observe: context.observe,
     ready,
+    health: createHealthCheck(context, lifecycle, maintenance),
     checkStore: () => withStoreErrors(store.migrate("check")),
     async recover() {
       await ready();

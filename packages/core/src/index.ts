@@ -96,5 +96,6 @@ export { type Duration, parseDuration } from "./kernel/duration.ts";
 export { createRandomIds, type IdSource } from "./kernel/ids.ts";
 export { formatUsd } from "./kernel/nano-usd.ts";
 export type { GatewayOptions } from "./options.ts";
+export type { Health } from "./pipeline/health.ts";
 export type { CloseOptions } from "./pipeline/process.ts";
 export type { PriceTable } from "./routing/configured-prices.ts";

@@ -9,6 +9,7 @@ import {
 } from "@tollgate/core/schemas";
 import { createInFlight } from "@tollgate/core/store";
 import type { AnswerHandler, FetchHandler } from "./handler.ts";
+import { answerHealthCheck, type HealthCheck, isHealthCheck, notReady } from "./health.ts";
 import { toNodeHandler } from "./node-handler.ts";
 import { refuse, refuseConnection } from "./refuse.ts";
 import { defaultServerLimits, type ServerLimits } from "./server-limits.ts";
@@ -27,6 +28,17 @@ export interface ServeOptions {
    * cut off.
    */
   readonly close?: (deadline: { readonly within: number }) => Promise<unknown>;
+  /**
+   * Answers health checks, without authentication: `gateway.health`. `GET /healthz` is 200 while the process answers.
+   * `GET /readyz` is 200 if it should get requests; otherwise, and once the server closes, 503 with the reasons.
+   * `HEAD /` is 200. Default: the gateway gets these requests too.
+   */
+  readonly health?: HealthCheck;
+  /**
+   * How long a closing server still admits requests while `/readyz` is 503, so that a load balancer stops sending them. In
+   * milliseconds, part of the time that `close` may take. Default 0.
+   */
+  readonly drainDelay?: number;
 }
 
 const limitName = z.enum(
@@ -59,12 +71,16 @@ export const serveMembers: {
 
 const serveOptions: Schema<ServeOptions> = z.strictObject({
   ...serveMembers,
-  close: z.exactOptional(
-    z.custom<NonNullable<ServeOptions["close"]>>((value) => typeof value === "function", {
-      error: "must be a function, such as gateway.close",
-    }),
-  ),
+  close: z.exactOptional(functionLike<NonNullable<ServeOptions["close"]>>("gateway.close")),
+  health: z.exactOptional(functionLike<HealthCheck>("gateway.health")),
+  drainDelay: z.exactOptional(wholeNumber(0)),
 });
+
+function functionLike<Function>(example: string) {
+  return z.custom<Function>((value) => typeof value === "function", {
+    error: `must be a function, such as ${example}`,
+  });
+}
 
 function requireServeOptions(options: ServeOptions): ServeOptions {
   return read(serveOptions, options, { code: "invalid_configuration", noun: "option" });
@@ -79,18 +95,27 @@ export async function serve(
   gateway: FetchHandler | AnswerHandler,
   options: ServeOptions = {},
 ): Promise<RunningServer> {
-  const { port = 8787, host = "127.0.0.1", ...checked } = requireServeOptions(options);
+  const checked = requireServeOptions(options);
+  const { port = 8787, host = "127.0.0.1", drainDelay = 0, health } = checked;
   const limits = { ...defaultServerLimits, ...checked.limits };
   const answers = trackAnswers();
+  let isClosing = false;
   const handle = toNodeHandler(gateway, { writeStall: limits.writeStall });
+  const readiness: HealthCheck = async () =>
+    isClosing || health === undefined ? notReady : health();
   const server = createLimitedServer(limits, (incoming, outgoing) => {
+    if (health !== undefined && isHealthCheck(incoming))
+      return void answerHealthCheck(incoming, outgoing, readiness);
     if (!answers.admit(outgoing)) return refuse(outgoing, "overloaded");
     void handle(incoming, outgoing);
   });
   await listen(server, port, host);
 
   const deadline = createDeadline();
-  const shutDown = async (served: Promise<unknown>): Promise<void> => {
+  const closeGateway = (within: number) => checked.close?.({ within }).catch(() => {});
+  const shutDown = async (within: number): Promise<void> => {
+    hasStopped = true;
+    const served = closeGateway(within);
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     answers.stopAdmitting();
     await Promise.race([Promise.all([answers.emptied(), served]), deadline.passed]);
@@ -98,13 +123,20 @@ export async function serve(
     server.closeAllConnections();
     await closed;
   };
+  const delay = Promise.withResolvers<void>();
+  let hasStopped = false;
   let closing: Promise<void> | undefined;
   return {
     url: urlOf(server, host),
-    close: ({ within = limits.closing } = {}) => {
+    close({ within = limits.closing } = {}) {
+      isClosing = true;
       const isShorter = deadline.within(within);
-      const served = isShorter ? options.close?.({ within }).catch(() => {}) : undefined;
-      closing ??= shutDown(Promise.resolve(served));
+      if (closing === undefined && drainDelay === 0) closing = shutDown(within);
+      else if (closing === undefined) {
+        setTimeout(delay.resolve, Math.min(drainDelay, within));
+        closing = delay.promise.then(() => shutDown(deadline.left()));
+      } else if (isShorter && hasStopped) void closeGateway(within);
+      else if (isShorter) delay.resolve();
       return closing;
     },
   };
@@ -126,6 +158,8 @@ function createDeadline() {
       timer = setTimeout(passed.resolve, milliseconds);
       return true;
     },
+    /** Milliseconds until then. */
+    left: () => Math.max(0, Math.ceil(at - performance.now())),
     cancel(): void {
       at = Number.NEGATIVE_INFINITY;
       clearTimeout(timer);

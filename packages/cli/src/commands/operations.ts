@@ -72,6 +72,7 @@ interface ServeOptions {
   readonly port?: number;
   readonly host?: string;
   readonly closeWithin?: number;
+  readonly drainDelay?: number;
 }
 
 export function defineServe(program: Command): void {
@@ -88,6 +89,11 @@ export function defineServe(program: Command): void {
       "--close-within <seconds>",
       "how long a shutdown may take; answers that take longer end with an error (default: 25)",
       wholeNumber(1, 3_600),
+    )
+    .option(
+      "--drain-delay <seconds>",
+      "time to keep listening after /readyz turned 503, part of the shutdown (default: 0)",
+      wholeNumber(0, 3_600),
     )
     .action(async (_options: unknown, command: Command) => {
       const { runServer } = await import("../run-server.ts");

@@ -57,6 +57,7 @@ const fileSchema = z.strictObject({
   serve: z.exactOptional(
     z.strictObject({
       ...serveMembers,
+      drainDelay: z.exactOptional(wholeNumber(0).check(z.maximum(3_600))),
       closeWithin: z.exactOptional(wholeNumber(1).check(z.maximum(3_600))),
     }),
   ),

@@ -31,6 +31,8 @@ export interface Lifecycle {
    */
   enter(): void;
   leave(): void;
+  /** Whether `close` was called. */
+  isClosing(): boolean;
   /**
    * Admits no more requests, waits for the running ones, ends the rest, and closes everything the gateway opened. Another
    * call can only make it end sooner.
@@ -100,6 +102,7 @@ export function createLifecycle(context: GatewayContext, parts: Parts): Lifecycl
       requests.begin();
     },
     leave: requests.end,
+    isClosing: () => closing !== null,
     async close(options) {
       const within = boundOf(options, context.deadlines.close);
       if (isClosed) return;
@@ -214,10 +217,12 @@ function shuttingDown(): GatewayError {
 }
 
 /** Recurring work while a gateway is open. */
-interface Maintenance {
+export interface Maintenance {
   /** Takes the process's lease. No Step may open before. */
   start(): Promise<void>;
   stop(): Promise<void>;
+  /** Milliseconds since the lease was last renewed. */
+  leaseAge(): number;
 }
 
 const renewalIntervalMs = 5_000;
@@ -276,6 +281,7 @@ export function createMaintenance(
       await round;
       await sweeping;
     },
+    leaseAge: () => ageOf(renewed, timesOf(context)),
   };
 }
 
@@ -317,7 +323,11 @@ function timesOf({ clock }: GatewayContext): Times {
  * both clocks: monotonic time stops during suspension, and wall time can be set back.
  */
 function isLate(last: Times, now: Times): boolean {
-  return Math.max(now.wall - last.wall, now.monotonic - last.monotonic) > maxRenewalGapMs;
+  return ageOf(last, now) > maxRenewalGapMs;
+}
+
+function ageOf(last: Times, now: Times): number {
+  return Math.max(now.wall - last.wall, now.monotonic - last.monotonic);
 }
 
 const pageSize = 100;

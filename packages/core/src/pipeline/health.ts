@@ -1,0 +1,51 @@
+import { orTimeout } from "../kernel/bounded-wait.ts";
+import type { GatewayContext } from "./context.ts";
+import type { Lifecycle, Maintenance } from "./process.ts";
+
+/** Whether a gateway should get requests. */
+export interface Health {
+  readonly ready: boolean;
+  /**
+   * Why it is not ready. `closing`: `close()` was called. `store`: the store can't open, or doesn't answer within a second.
+   * `lease`: the process couldn't renew its lease for 12 seconds, so other processes will soon settle its Steps.
+   */
+  readonly reasons: readonly ("closing" | "store" | "lease")[];
+}
+
+const probeMs = 1_000;
+const probeEveryMs = 5_000;
+const maxLeaseAgeMs = 12_000;
+
+/** Checks whether a gateway is ready. Opens its store if nothing has yet, and asks it at most every five seconds. */
+export function createHealthCheck(
+  { clock, store }: Pick<GatewayContext, "clock" | "store">,
+  lifecycle: Pick<Lifecycle, "ready" | "isClosing">,
+  maintenance: Pick<Maintenance, "leaseAge">,
+): () => Promise<Health> {
+  let last: { readonly at: number; readonly answers: Promise<boolean> } | null = null;
+
+  function storeAnswers(): Promise<boolean> {
+    const at = clock.monotonic();
+    if (last !== null && at - last.at < probeEveryMs) return last.answers;
+    const asked = orTimeout(clock, probeMs, async () => {
+      await lifecycle.ready();
+      await store.migrate("check");
+    });
+    const answers = asked.then(
+      () => true,
+      () => false,
+    );
+    last = { at, answers };
+    return answers;
+  }
+
+  return async () => {
+    const reasons: Health["reasons"][number][] = [];
+    if (!lifecycle.isClosing()) {
+      if (!(await storeAnswers())) reasons.push("store");
+      if (maintenance.leaseAge() > maxLeaseAgeMs) reasons.push("lease");
+    }
+    if (lifecycle.isClosing()) reasons.push("closing");
+    return { ready: reasons.length === 0, reasons };
+  };
+}
