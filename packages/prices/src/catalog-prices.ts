@@ -29,10 +29,10 @@ const minute = 60_000;
  * matches dated names and aliases. A `:free` model is free only if the catalog lists it as free. The price is the one at
  * the requested time, to the minute (UTC), with higher prices of long prompts in `longPrompt`.
  *
- * An unknown price is null, never zero. That is the price of a model that the catalog doesn't list, of a model without a
- * price of input and output tokens, and of a model that also charges for something that usage doesn't count (citations).
- * A price finer than a nanodollar per million tokens is unknown, too. A dated table of this package has the prices of OpenAI's service tiers, the output limits,
- * and which models reason. A tier that isn't in it has no known price.
+ * An unknown price is null, never zero. A price is unknown if the catalog doesn't list the model or has no price of its
+ * input and output tokens, or if the model also charges for something that usage doesn't count (citations). A price
+ * finer than a nanodollar per million tokens is unknown, too. A dated table of this package has the prices of OpenAI's
+ * service tiers, the output limits, and which models reason. A tier that isn't in it has no known price.
  *
  * The catalog is part of the module graph, so bundlers include it. Importing this package loads it in about 20 ms.
  * @throws Error if the catalog has no prices, such as in a bundle that left its data behind

@@ -225,8 +225,8 @@ function responseOperation(view: View, draft: ResponseDraft): Operation {
 }
 
 /**
- * Adds a correction to an attempt of a settled Step, and moves the counters the attempt was charged to: those of the
- * latest holds, up to this attempt, that an attempt of the same decision took.
+ * Adds a correction to an attempt of a settled Step, and moves the counters the attempt was charged to. These are the
+ * counters of the latest holds, up to this attempt, that an attempt of the same decision took.
  * @throws GatewayError `step_not_found`, or `invalid_argument` as `applyCorrection` does
  */
 export function correct(view: View, intent: CorrectionIntent): Decision<boolean> {

@@ -8,8 +8,8 @@ const maxAliases = 1_000;
 
 /**
  * Reads a JSON or YAML file as data. Errors give the position and never quote the text, which may contain a secret.
- * @throws ConfigurationError if the file can't be read, is larger than 1 MiB, isn't UTF-8, has wrong syntax or a repeated
- * member, has an alias inside its own anchor, or has more than 1,000 aliases
+ * @throws ConfigurationError if the file can't be read, is larger than 1 MiB or isn't UTF-8. Also for wrong syntax, a
+ * repeated member, an alias inside its own anchor, or more than 1,000 aliases
  */
 export async function readDataFile(file: string): Promise<unknown> {
   const text = await readText(file);

@@ -63,8 +63,8 @@ const refuse = (reason: string) =>
   });
 
 /**
- * Anthropic's Messages API with thinking: the last message with `tool_use` must begin with the thinking blocks exactly as
- * issued, no thinking block may be changed anywhere, and every call needs its result in the message after it.
+ * Anthropic's Messages API with thinking. The last message with `tool_use` must begin with the thinking blocks exactly as
+ * issued, and no thinking block may be changed anywhere. Every call needs its result in the message after it.
  */
 export async function startAnthropic(): Promise<LoopUpstream> {
   const issued = new Map<string, readonly IssuedBlock[]>();

@@ -20,9 +20,10 @@ interface DecisionInput {
 }
 
 /**
- * The part of a decision that is the same for all calls of a caller on a route that differ only in their text: the verdict
- * of a policy that ignores estimates, and the holds without their amounts. A change of the key creates a new caller object,
- * and a change of budgets a new snapshot. The cache compares both by identity, so it never returns an outdated entry.
+ * The part of a decision that is the same for all calls of a caller on a route that differ only in their text. It
+ * consists of the verdict of a policy that ignores estimates, and of the holds without their amounts. A change of the
+ * key creates a new caller object, and a change of budgets a new snapshot. The cache compares both by identity, so it
+ * never returns an outdated entry.
  */
 export class CachedDecision {
   readonly #deciding: DecisionRules;
