@@ -62,7 +62,7 @@ const ceilings: readonly Ceiling[] = [
     figure: "bytes allocated per request",
     of: "allocatedBytes",
     memory: 126_000,
-    sqlite: 138_000,
+    sqlite: 126_000,
     postgres: null,
     goal: 40_000,
   },
