@@ -98,4 +98,5 @@ export { formatUsd } from "./kernel/nano-usd.ts";
 export type { GatewayOptions } from "./options.ts";
 export type { Health } from "./pipeline/health.ts";
 export type { CloseOptions } from "./pipeline/process.ts";
+export type { BreakerConfiguration, UpstreamConfiguration } from "./pipeline/upstreams.ts";
 export type { PriceTable } from "./routing/configured-prices.ts";

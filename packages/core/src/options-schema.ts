@@ -5,9 +5,11 @@ import type { Observer } from "./contracts/observer.ts";
 import { defaultDeadlines, defaultLimits } from "./domain/limits.ts";
 import { defaultRetention } from "./domain/retention.ts";
 import type { Schema } from "./input/read.ts";
-import { dataClassName, duration, text, wholeNumber } from "./input/values.ts";
+import { dataClassName, duration, part, text, wholeNumber } from "./input/values.ts";
 import * as z from "./input/z.ts";
+import { parseDuration } from "./kernel/duration.ts";
 import type { GatewayOptions } from "./options.ts";
+import type { UpstreamConfiguration } from "./pipeline/upstreams.ts";
 import type { RulePolicy } from "./policy/define-policy.ts";
 import { rulePolicySchema } from "./policy/schema.ts";
 import type { PriceTable } from "./routing/configured-prices.ts";
@@ -32,6 +34,32 @@ function usesSessions(policy: object): boolean {
 const callable = <Function>() =>
   z.custom<Function>((value) => typeof value === "function", { error: "must be a function" });
 
+const wait = duration.check(
+  z.refine((value) => parseDuration(value) !== 0, { error: "must be longer than 0" }),
+);
+
+const upstream: Schema<UpstreamConfiguration> = z
+  .strictObject({
+    concurrency: z.exactOptional(wholeNumber(1)),
+    queue: z.exactOptional(wholeNumber(0, 100_000)),
+    queueWait: z.exactOptional(wait),
+    breaker: z.exactOptional(
+      z.strictObject({
+        failures: z.exactOptional(wholeNumber(1)),
+        ratio: z.exactOptional(part),
+        window: z.exactOptional(wait),
+        pause: z.exactOptional(wait),
+      }),
+    ),
+  })
+  .check(
+    z.refine(
+      ({ concurrency, queue, queueWait }) =>
+        concurrency !== undefined || (queue === undefined && queueWait === undefined),
+      { error: "must have `concurrency` with `queue` or `queueWait`" },
+    ),
+  );
+
 const { allowDuplicates: _flag, ...countedRules } = defaultRetryRules;
 
 /** The options of a gateway that are plain data, except its policy and its prices. */
@@ -47,6 +75,7 @@ const settings = {
       allowDuplicates: z.exactOptional(z.boolean()),
     }),
   ),
+  upstreams: z.exactOptional(z.record(z.string(), upstream)),
   retention: z.exactOptional(z.partialRecord(namesOf(defaultRetention), duration)),
   onDisconnect: z.exactOptional(z.enum(["abort", "drain"])),
   toolOutputs: z.exactOptional(z.enum(["text", "parts"])),
@@ -94,6 +123,7 @@ export interface GatewaySettings
     | "limits"
     | "deadlines"
     | "retries"
+    | "upstreams"
     | "retention"
     | "onDisconnect"
     | "toolOutputs"

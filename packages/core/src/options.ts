@@ -14,6 +14,7 @@ import type { Retention } from "./domain/retention.ts";
 import type { Clock } from "./kernel/clock.ts";
 import type { Duration } from "./kernel/duration.ts";
 import type { IdSource } from "./kernel/ids.ts";
+import type { UpstreamConfiguration } from "./pipeline/upstreams.ts";
 import type { PriceTable } from "./routing/configured-prices.ts";
 
 /** The options of `createGateway`. Only `store` and `providers` are required. */
@@ -39,6 +40,11 @@ export interface GatewayOptions<Gateway extends string = string> {
   readonly deadlines?: Partial<Record<keyof Deadlines, Duration>>;
   /** Retries of a failed attempt; see `RetryRules`. Default: 2, never a duplicate. */
   readonly retries?: Partial<RetryRules>;
+  /**
+   * Circuit breakers, concurrency limits and queues, by the name of their gateway. Each process counts on its own. Default:
+   * none.
+   */
+  readonly upstreams?: Readonly<Partial<Record<NoInfer<Gateway>, UpstreamConfiguration>>>;
   /**
    * How long records are kept. `responses`: stored responses, from their creation; default `"30d"`. `activity`: Steps and
    * their activity records, from when they opened. `transcripts`: the content of Sessions, from their last Step. By default,

@@ -26,6 +26,7 @@ import { gatewayOptionsSchema } from "./options-schema.ts";
 import type { GatewayContext, HeaderNames } from "./pipeline/context.ts";
 import { createDecisionCache } from "./pipeline/decision-cache.ts";
 import { createOpenSteps } from "./pipeline/open-steps.ts";
+import { createUpstreams } from "./pipeline/upstreams.ts";
 import { permitAll } from "./policy/decide.ts";
 import {
   firstPrice,
@@ -61,6 +62,7 @@ export function readOptions(options: GatewayOptions): GatewayContext {
     ...policyProblems(options.policy, providers),
     ...budgetProblems(budgets, rateLimits, providers),
     ...priceProblems(providers, custom),
+    ...upstreamProblems(checked.upstreams ?? {}, providers),
     ...retention.problems,
     ...secretProblems(options.secrets, providers),
   ];
@@ -103,6 +105,7 @@ export function readOptions(options: GatewayOptions): GatewayContext {
     retry: { ...defaultRetryRules, ...checked.retries },
     onDisconnect: options.onDisconnect ?? null,
     toolOutputs: options.toolOutputs ?? "text",
+    upstreams: createUpstreams(checked.upstreams ?? {}, clock, notify),
     drains: createSlots({ max: limits.drains, maxPerOwner: limits.drainsPerKey }),
     openSteps: createOpenSteps(ids.uuid()),
     clock,
@@ -289,6 +292,16 @@ function budgetProblems(
       .filter((gateway) => !providers.has(gateway))
       .map((gateway) => problemAt(`${path}.scope.gateway`, `names an unknown gateway, ${gateway}`)),
   ]);
+}
+
+/** Limits under a name that isn't a gateway's would limit nothing. */
+function upstreamProblems(
+  upstreams: Readonly<Record<string, unknown>>,
+  providers: ReadonlyMap<string, Provider>,
+): readonly Problem[] {
+  return Object.keys(upstreams)
+    .filter((gateway) => !providers.has(gateway))
+    .map((gateway) => problemAt("upstreams", `names an unknown gateway, ${gateway}`));
 }
 
 /** Patterns ignore case, so a rule for one of them would apply to both. */

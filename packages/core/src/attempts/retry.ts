@@ -1,4 +1,5 @@
 import type { ProviderError } from "../contracts/provider.ts";
+import { CallDeclined } from "./circuit-breaker.ts";
 
 /** When and how often to repeat a failed attempt. */
 export interface RetryRules {
@@ -21,6 +22,8 @@ export const defaultRetryRules: RetryRules = {
 
 /** Whether to try the same model again: nothing was sent, or the provider's error is temporary. */
 export function mayRetry(error: ProviderError, rules: RetryRules): boolean {
+  // Its model has no place for now, or its breaker is open.
+  if (error instanceof CallDeclined) return false;
   if (error.delivery === "unknown") return rules.allowDuplicates;
   if (error.delivery === "not-sent") return true;
   return (
@@ -32,6 +35,7 @@ export function mayRetry(error: ProviderError, rules: RetryRules): boolean {
 export function mayFallBack(error: ProviderError, rules: RetryRules): boolean {
   return (
     mayRetry(error, rules) ||
+    error instanceof CallDeclined ||
     (error.status !== null && [401, 402, 403, 404, 410].includes(error.status))
   );
 }

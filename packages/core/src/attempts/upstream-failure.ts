@@ -1,5 +1,6 @@
 import type { ProviderError } from "../contracts/provider.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
+import { CallDeclined } from "./circuit-breaker.ts";
 import { upstreamCode } from "./upstream-code.ts";
 
 /**
@@ -10,6 +11,12 @@ export function upstreamFailure(error: ProviderError): GatewayError {
   const { status } = error;
   if (error.reason === "connection_unavailable")
     return new GatewayError("connection_unavailable", error.message, { cause: error });
+  if (error instanceof CallDeclined)
+    return new GatewayError(
+      error.reason === "breaker_open" ? "upstream_error" : "overloaded",
+      error.message,
+      { status: 503, headers: { "retry-after": seconds(error.retryAfterMs) }, cause: error },
+    );
   const meaning = upstreamCode([error.code], null);
   if (meaning === "context_length_exceeded" || meaning === "content_filter")
     return rejected(error, meaning);

@@ -6,6 +6,7 @@ import {
   modelPattern,
   oneOrMany,
   opaqueId,
+  part,
   text,
   usd,
   wholeNumber,
@@ -39,10 +40,6 @@ export const amountSchema: Schema<BudgetLimit> = z.union(
   ],
   { error: "must be one of { usd }, { tokens } and { requests }, a whole amount from 0" },
 );
-
-const part = z
-  .number({ error: "must be a number above 0 and up to 1" })
-  .check(z.refine((value) => value > 0 && value <= 1, { error: "must be above 0 and up to 1" }));
 
 const id = text(
   (value) => /^[\x21-\x7e]{1,255}$/.test(value),

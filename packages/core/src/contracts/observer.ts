@@ -93,6 +93,15 @@ export type GatewayEvent =
       readonly limit: number;
     }
   /**
+   * The breaker of a model opened, lets one call through as a probe, or closed because its probe was answered. `model` is
+   * the full id. Each process has its own breakers.
+   */
+  | {
+      readonly type: "breaker.opened" | "breaker.half_opened" | "breaker.closed";
+      readonly at: number;
+      readonly model: string;
+    }
+  /**
    * An organization's own credential can't be decrypted: `keyId` can't unwrap its data key, or it was not sealed for this
    * organization and gateway. Only this organization's requests on this gateway fail.
    */

@@ -82,6 +82,11 @@ export function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER) {
     .check(z.minimum(min, { error: rule }), z.maximum(max, { error: rule }));
 }
 
+/** A part of a whole. */
+export const part = z
+  .number({ error: "must be a number above 0 and up to 1" })
+  .check(z.refine((value) => value > 0 && value <= 1, { error: "must be above 0 and up to 1" }));
+
 export const connectionOwnership = z.enum(["platform", "customer"]);
 
 /** A value or a list of them, which isn't empty: an empty list would match nothing, unnoticed. */

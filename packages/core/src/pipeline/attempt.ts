@@ -1,3 +1,4 @@
+import { type CallDeclined, isProviderFault } from "../attempts/circuit-breaker.ts";
 import type { ObservedOutput } from "../attempts/meter-attempt.ts";
 import {
   type AnswerSink,
@@ -19,6 +20,7 @@ import type { GatewayContext } from "./context.ts";
 import type { PreparedCall, SettledAnswer, TakeEvents } from "./governed-call.ts";
 import type { OpenedStep } from "./open-step.ts";
 import { type PlannedAttempt, sentBefore } from "./plan-attempt.ts";
+import { noPlace, Turn } from "./upstreams.ts";
 
 /** A running Step: its attempts one after the other, until it ends. */
 export interface StepRun {
@@ -96,7 +98,13 @@ export class RunningAttempt implements AnswerSink {
   #stoppedFor: unknown = null;
   /** The organization's own Gateway API key; null on a platform connection. */
   #credential: string | null = null;
-  /** When the provider counts as silent; `never` while the gateway waits for the client. Monotonic. */
+  /** Its turn at an upstream with limits or a breaker; null without them. */
+  #turn: Turn | null = null;
+  /** When the provider was asked in this turn; null before. Monotonic. */
+  #askedAt: number | null = null;
+  /**
+   * When the wait for a place or for the provider ends; `never` while the gateway waits for the client. Monotonic.
+   */
   #silentAt = never;
   #handled = 0;
   #resume = (): void => {};
@@ -109,8 +117,26 @@ export class RunningAttempt implements AnswerSink {
     this.#intake = createAnswerIntake(context.limits, call.repeatsAnswer);
   }
 
-  /** Asks the provider, with the platform's credential or the organization's own. */
+  /** Asks the provider as soon as its upstream has a place. */
   ask(): void {
+    const { model } = this.planned.routed.route;
+    const { clock, upstreams } = this.#run.context;
+    const upstream = upstreams?.get(model.gateway);
+    if (upstream === undefined) {
+      this.admitted();
+      return;
+    }
+    this.#turn = new Turn(upstream, model, this);
+    this.#turn.start();
+    if (this.#turn.isWaiting) this.#expectEvent(clock.monotonic(), upstream.rules.queueWait);
+  }
+
+  declined(reason: CallDeclined): void {
+    this.failed(reason);
+  }
+
+  /** Asks the provider, with the platform's credential or the organization's own. */
+  admitted(): void {
     const { clock, deadlines } = this.#run.context;
     this.#expectEvent(clock.monotonic(), deadlines.connect);
     if (this.planned.routed.route.connection === "customer") void this.#askWithCredential();
@@ -133,6 +159,7 @@ export class RunningAttempt implements AnswerSink {
     if (finishReason === null) this.failed(cut());
     else {
       this.#end();
+      this.#turn?.end("answered");
       this.#run.answered(finishReason);
     }
   }
@@ -141,6 +168,7 @@ export class RunningAttempt implements AnswerSink {
     if (this.#isOver) return;
     this.#end();
     this.hasFailed = true;
+    this.#turn?.end(this.#outcomeOf(thrown));
     if (thrown instanceof ProviderError && this.#credential !== null)
       thrown.redact([this.#credential]);
     this.#run.failed(thrown);
@@ -167,9 +195,12 @@ export class RunningAttempt implements AnswerSink {
     return this.#controller.signal;
   }
 
-  /** Stops the attempt if its provider is silent. Returns when to check again. */
+  /** Stops the attempt if it waits too long for a place or for its provider. Returns when to check again. */
   look(now: number): number {
-    if (now >= this.#silentAt) this.stop(this.host === null ? neverSent() : silent());
+    if (now >= this.#silentAt) {
+      if (this.#turn?.isWaiting) this.failed(noPlace("queue_timeout"));
+      else this.stop(this.host === null ? neverSent() : silent());
+    }
     return this.#silentAt;
   }
 
@@ -188,6 +219,7 @@ export class RunningAttempt implements AnswerSink {
   }
 
   #begin(): void {
+    if (this.#turn !== null) this.#askedAt = this.#run.context.clock.monotonic();
     try {
       const answer = this.planned.routed.route.provider.complete(
         new CallOfAttempt(this, this.#run, this.#credential),
@@ -209,6 +241,7 @@ export class RunningAttempt implements AnswerSink {
       if (this.#record(event, now)) visible.push(this.#sealed(event));
     let room: Promise<void> | null = null;
     if (visible.length > 0) {
+      this.#turn?.heard();
       this.#expectEvent(now, call.stream ? context.deadlines.idle : context.deadlines.plainAnswer);
       room = take(visible);
     } else if (events[0]?.type === "request-sent") this.#expectAnswer(now);
@@ -261,6 +294,16 @@ export class RunningAttempt implements AnswerSink {
     this.#isOver = true;
     this.#silentAt = never;
     this.#endCall();
+  }
+
+  /** Whether its end counts against the provider. Only silence does if the whole Step was stopped. */
+  #outcomeOf(thrown: unknown): "answered" | "fault" | "stopped" {
+    const { context, stopReason } = this.#run;
+    if (!(thrown instanceof ProviderError) || this.#askedAt === null) return "stopped";
+    if (stopReason === null) return isProviderFault(thrown) ? "fault" : "answered";
+    const waited = context.clock.monotonic() - this.#askedAt;
+    const wasSilent = this.firstTokenAt === null && waited >= context.deadlines.total / 2;
+    return thrown.timedOut && wasSilent ? "fault" : "stopped";
   }
 
   /** The attempt is over even if the provider fails to end its call. */

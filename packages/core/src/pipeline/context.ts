@@ -20,6 +20,7 @@ import type { ModelLists } from "../routing/model-lists.ts";
 import type { Router } from "../routing/route.ts";
 import type { DecisionCache } from "./decision-cache.ts";
 import type { OpenSteps } from "./open-steps.ts";
+import type { Upstream } from "./upstreams.ts";
 
 /** The dependencies and configuration that every governed call uses; one per gateway. */
 export interface GatewayContext {
@@ -48,6 +49,8 @@ export interface GatewayContext {
   readonly toolOutputs: "text" | "parts";
   /** Limits how many answers are read to their end after their clients left. */
   readonly drains: Slots;
+  /** The upstreams with limits or a breaker, by gateway; null if none has any. */
+  readonly upstreams: ReadonlyMap<string, Upstream> | null;
   readonly openSteps: OpenSteps;
   readonly clock: Clock;
   readonly timers: Timers;

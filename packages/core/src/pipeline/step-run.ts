@@ -10,6 +10,7 @@ import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.
 import { toGatewayError } from "../errors/gateway-error.ts";
 import { attemptLeaf } from "../evidence/leaves.ts";
 import type { Timed } from "../kernel/timers.ts";
+import type { ModelRoute } from "../routing/route.ts";
 import { ClientClosed, RunningAttempt, type StepRun, seenOf } from "./attempt.ts";
 import type { GatewayContext } from "./context.ts";
 import { withDecision } from "./decision-headers.ts";
@@ -345,6 +346,7 @@ async function retrySameModel(
 ): Promise<PlannedAttempt | null> {
   const retry = run.retries;
   if (!mayRetry(failure, context.retry) || retry >= context.retry.max) return null;
+  if (isBroken(context, run.attempt.planned.routed.route)) return null;
   const spread = (context.ids.bytes(1)[0] ?? 0) / 255;
   const wait = retryWait(failure, context.retry, { retry, spread });
   if (wait === null) return null;
@@ -396,9 +398,14 @@ async function fallback(
   return null;
 }
 
+/** Whether the breaker of a model is open. */
+function isBroken({ upstreams }: GatewayContext, { model }: ModelRoute): boolean {
+  return upstreams?.get(model.gateway)?.declines(model) ?? false;
+}
+
 /**
- * A fallback that is denied, has no price, or lacks the organization's own key is recorded and skipped. An unknown model is
- * only skipped.
+ * A fallback that is denied, has no price, or lacks the organization's own key is recorded and skipped. An unknown model, or
+ * one whose breaker is open, is only skipped.
  */
 async function permittedFallback(
   context: GatewayContext,
@@ -406,7 +413,7 @@ async function permittedFallback(
   model: string,
 ): Promise<PlannedAttempt | null> {
   const route = context.router.find(model);
-  if (route === null) return null;
+  if (route === null || isBroken(context, route)) return null;
   const { dataClass, decision: first } = run.opened.planned.routed;
   const routed = decideRoute(context, run.call, { route, dataClass, first });
   const number = run.attempt.planned.attempt.number + 1;

@@ -1,0 +1,264 @@
+import {
+  type BreakerChange,
+  type BreakerRules,
+  CallDeclined,
+  CircuitBreaker,
+  defaultBreakerRules,
+} from "../attempts/circuit-breaker.ts";
+import type { GatewayEvent } from "../contracts/observer.ts";
+import { formatModelId, type ModelId } from "../domain/model-id.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { type Duration, parseDuration } from "../kernel/duration.ts";
+
+/** When a model's circuit breaker opens, and for how long. */
+export interface BreakerConfiguration {
+  /** The least number of failed attempts within `window`. Default 10. */
+  readonly failures?: number;
+  /** The least part of the attempts within `window` that must have failed, above 0 and up to 1. Default 0.5. */
+  readonly ratio?: number;
+  /** How far back attempts count. Default `"30s"`. */
+  readonly window?: Duration;
+  /** How long the breaker stays open before a probe. Default `"30s"`. */
+  readonly pause?: Duration;
+}
+
+/** Limits on the calls to the upstream of one gateway, in each process. */
+export interface UpstreamConfiguration {
+  /** Attempts in flight at once. Default: no limit. */
+  readonly concurrency?: number;
+  /** Attempts that may wait for a place; needs `concurrency`. Further ones are declined. Default 100. */
+  readonly queue?: number;
+  /** How long an attempt waits for a place before it is declined; needs `concurrency`. Default `"10s"`. */
+  readonly queueWait?: Duration;
+  /** A circuit breaker for each model; `{}` for one with the defaults. Default: none. */
+  readonly breaker?: BreakerConfiguration;
+}
+
+/** How the upstream of a gateway is protected. Times are in milliseconds. */
+interface UpstreamRules {
+  /** Attempts in flight at once. Infinity for no limit. */
+  readonly concurrency: number;
+  /** Attempts that wait for a place. */
+  readonly queue: number;
+  /** How long an attempt waits for a place. */
+  readonly queueWait: number;
+  /** Null for no breaker. */
+  readonly breaker: BreakerRules | null;
+}
+
+/** How an attempt ended: an answer of any kind, the provider's fault, or neither, because it was stopped. */
+type TurnOutcome = "answered" | "fault" | "stopped";
+
+/** An attempt that asks for a place. One of the methods is called, once, unless its turn ends first. */
+interface Applicant {
+  /** It has a place and may ask the provider. */
+  admitted(): void;
+  declined(reason: CallDeclined): void;
+}
+
+const maxBreakers = 1_000;
+
+/**
+ * The upstream of a gateway: its places, the line for them, first come, first served, and the breakers of its models. Each
+ * process has its own.
+ */
+export class Upstream {
+  readonly rules: UpstreamRules;
+  readonly #clock: Clock;
+  readonly #notify: (event: GatewayEvent) => void;
+  /** Only models that failed lately have one. */
+  readonly #breakers = new Map<string, CircuitBreaker>();
+  readonly #line = new Set<Turn>();
+  #taken = 0;
+  #isAdmitting = false;
+
+  constructor(rules: UpstreamRules, clock: Clock, notify: (event: GatewayEvent) => void) {
+    this.rules = rules;
+    this.#clock = clock;
+    this.#notify = notify;
+  }
+
+  /** Whether the model's breaker declines calls now. */
+  declines(model: ModelId): boolean {
+    return this.#breakers.size > 0 && this.declinesFor(formatModelId(model)) > 0;
+  }
+
+  /** How long the breaker of a model id declines calls, in milliseconds; 0 if it lets the next one through. */
+  declinesFor(model: string): number {
+    return this.#breakers.get(model)?.declinesFor(this.#clock.monotonic()) ?? 0;
+  }
+
+  /** Lets a call through. Returns whether its end decides on an open breaker. */
+  letThrough(model: string): boolean {
+    return this.#breakers.get(model)?.enter() ?? false;
+  }
+
+  /** Gives the turn a place at once or one in the line, or declines it. */
+  enter(turn: Turn): void {
+    if (this.#taken < this.rules.concurrency && this.#line.size === 0) {
+      this.#taken++;
+      turn.begin();
+    } else if (this.#line.size < this.rules.queue) this.#line.add(turn);
+    else turn.decline(noPlace("queue_full"));
+  }
+
+  leaveLine(turn: Turn): void {
+    this.#line.delete(turn);
+  }
+
+  /** Frees a place for the first in the line, a moment later: when the gateway closes, that one ends now, too. */
+  free(): void {
+    this.#taken--;
+    if (this.#isAdmitting || this.#line.size === 0) return;
+    this.#isAdmitting = true;
+    queueMicrotask(() => this.#admit());
+  }
+
+  #admit(): void {
+    this.#isAdmitting = false;
+    for (const turn of this.#line) {
+      if (this.#taken >= this.rules.concurrency) return;
+      this.#line.delete(turn);
+      this.#taken++;
+      turn.begin();
+    }
+  }
+
+  /** Counts a call that ended, or a probe that is being answered. */
+  count(model: string, outcome: TurnOutcome, isProbe: boolean): void {
+    const { breaker: rules } = this.rules;
+    if (rules === null) return;
+    const now = this.#clock.monotonic();
+    const known = this.#breakers.get(model);
+    if (outcome === "fault") (known ?? this.#addBreaker(model, rules)).failed(now, isProbe);
+    else if (outcome === "answered" && isProbe) known?.recovered();
+    else if (outcome === "answered") known?.answered(now);
+    else if (isProbe) known?.inconclusive();
+  }
+
+  #addBreaker(model: string, rules: BreakerRules): CircuitBreaker {
+    if (this.#breakers.size === maxBreakers) this.#dropBreaker();
+    const breaker = new CircuitBreaker(rules, (change) => this.#changed(model, change));
+    this.#breakers.set(model, breaker);
+    return breaker;
+  }
+
+  /** Makes room for another breaker: the oldest that is closed goes first. */
+  #dropBreaker(): void {
+    const all = [...this.#breakers];
+    const [model] = all.find(([, { isClosed }]) => isClosed) ?? all[0] ?? [];
+    if (model !== undefined) this.#breakers.delete(model);
+  }
+
+  #changed(model: string, change: BreakerChange): void {
+    if (change === "closed") this.#breakers.delete(model);
+    this.#notify({ type: `breaker.${change}`, at: this.#clock.now(), model });
+  }
+}
+
+/** The upstreams with limits or a breaker; null if none is configured. */
+export function createUpstreams(
+  configured: Readonly<Record<string, UpstreamConfiguration | undefined>>,
+  clock: Clock,
+  notify: (event: GatewayEvent) => void,
+): ReadonlyMap<string, Upstream> | null {
+  const upstreams = new Map<string, Upstream>();
+  for (const [gateway, one] of Object.entries(configured))
+    if (one) upstreams.set(gateway, new Upstream(rulesOf(one), clock, notify));
+  return upstreams.size === 0 ? null : upstreams;
+}
+
+function rulesOf(configured: UpstreamConfiguration): UpstreamRules {
+  const { concurrency = Number.POSITIVE_INFINITY, queue = 100, breaker } = configured;
+  const { queueWait = 10_000 } = configured;
+  return {
+    concurrency,
+    queue,
+    queueWait: parseDuration(queueWait) ?? 0,
+    breaker: breaker === undefined ? null : breakerRulesOf(breaker),
+  };
+}
+
+function breakerRulesOf({ window, pause, ...counts }: BreakerConfiguration): BreakerRules {
+  const { window: usualWindow, pause: usualPause } = defaultBreakerRules;
+  return {
+    ...defaultBreakerRules,
+    ...counts,
+    window: parseDuration(window ?? usualWindow) ?? usualWindow,
+    pause: parseDuration(pause ?? usualPause) ?? usualPause,
+  };
+}
+
+/** An attempt's turn at its upstream, from asking for a place to its end. */
+export class Turn {
+  readonly #upstream: Upstream;
+  readonly #model: string;
+  readonly #applicant: Applicant;
+  #state: "waiting" | "running" | "over" = "waiting";
+  #isProbe = false;
+
+  constructor(upstream: Upstream, model: ModelId, applicant: Applicant) {
+    this.#upstream = upstream;
+    this.#model = formatModelId(model);
+    this.#applicant = applicant;
+  }
+
+  /** True until it has a place, is declined or ends. */
+  get isWaiting(): boolean {
+    return this.#state === "waiting";
+  }
+
+  /** Asks for a place. The applicant may be admitted or declined before this returns. */
+  start(): void {
+    const wait = this.#upstream.declinesFor(this.#model);
+    if (wait > 0) this.decline(breakerOpen(wait));
+    else this.#upstream.enter(this);
+  }
+
+  /** It has a place. In the meantime, the breaker may have opened. */
+  begin(): void {
+    this.#state = "running";
+    const wait = this.#upstream.declinesFor(this.#model);
+    if (wait > 0) this.decline(breakerOpen(wait));
+    else {
+      this.#isProbe = this.#upstream.letThrough(this.#model);
+      this.#applicant.admitted();
+    }
+  }
+
+  /** The applicant then ends this turn. */
+  decline(reason: CallDeclined): void {
+    this.#applicant.declined(reason);
+  }
+
+  /** The provider has begun its answer. A breaker need not wait for the end of a long one. */
+  heard(): void {
+    if (!this.#isProbe) return;
+    this.#isProbe = false;
+    this.#upstream.count(this.#model, "answered", true);
+  }
+
+  /** Ends the turn, and frees its place or leaves the line. */
+  end(outcome: TurnOutcome): void {
+    const state = this.#state;
+    this.#state = "over";
+    if (state === "waiting") this.#upstream.leaveLine(this);
+    if (state !== "running") return;
+    this.#upstream.count(this.#model, outcome, this.#isProbe);
+    this.#upstream.free();
+  }
+}
+
+/** How soon to try again when other calls take all places. Calls end at any moment, so this is a guess. */
+const retryAfterMs = 1_000;
+
+/** The call waited for no place, or for too long. */
+export function noPlace(reason: "queue_full" | "queue_timeout"): CallDeclined {
+  const message = "Too many calls are waiting for this gateway. Try again later.";
+  return new CallDeclined(reason, message, retryAfterMs);
+}
+
+function breakerOpen(wait: number): CallDeclined {
+  const message = "The provider keeps failing, so Tollgate isn't calling it. Try again later.";
+  return new CallDeclined("breaker_open", message, wait);
+}
