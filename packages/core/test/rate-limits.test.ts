@@ -1,6 +1,6 @@
 import { everyOrganization } from "@tollgate/core";
 import { definePolicy, forbid, permit } from "@tollgate/core/policy";
-import { createTestGateway, type TestGateway } from "@tollgate/testing";
+import { createTestGateway, faultyStore, type TestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { stores } from "./stores.ts";
 import { failureOf } from "./wire.ts";
@@ -31,6 +31,28 @@ describe.each(stores)("a rate limit on %s", (_, open) => {
     expect(await statusesOf(test, 1)).toEqual([429]);
     await test.clock.advance(1);
     expect(await statusesOf(test, 2)).toEqual([200, 429]);
+  });
+
+  it("allows a request that its store delayed, as of when it opens", async () => {
+    const rateLimits = [{ id: "rpm", limit: { requests: 60 }, per: "minute", burst: 2 }] as const;
+    const on = { verb: "openStep", nth: 1, when: "before", action: "wait" } as const;
+    const { store, fault } = faultyStore(open(), { on });
+    const test = await createTestGateway({ store, rateLimits });
+    const start = test.clock.now();
+    const delayed = test.gateway.fetch(test.chat());
+    await fault.reached();
+    await test.clock.advance("10s");
+    expect(await statusesOf(test, 1)).toEqual([200]);
+    fault.release();
+    expect((await delayed).status).toBe(200);
+    const refused = await test.gateway.fetch(test.chat());
+    expect([refused.status, refused.headers.get("retry-after-ms")]).toEqual([429, "1000"]);
+    await (await delayed).text();
+    const { data } = await test.store.steps.list(
+      { organizationId: "organization-1" },
+      { cursor: null, limit: 10 },
+    );
+    expect(data.map(({ openedAt }) => openedAt - start)).toEqual([10_000, 10_000]);
   });
 
   it("says when to try again, in the headers that SDKs read", async () => {

@@ -72,6 +72,22 @@ export function rateHold(
 }
 
 /**
+ * Whether a rate limit that rejected a hold allows it at this later time. While a request waits for its store, later ones
+ * can move the counter ahead of its time by more than the burst.
+ */
+export function fitsAt(refused: RefusedHold, at: number): boolean {
+  const { hold } = refused;
+  return hold.floor !== undefined && hold.limit > 0 && hold.amount <= leftAt(refused, at);
+}
+
+/** The time that a rate limit has left now, if it had `left` when the hold was computed. At most its room. */
+function leftAt({ hold, left }: RefusedHold, at: number): number {
+  const now = at * 1_000;
+  const { limit, floor = now } = hold;
+  return Math.min(limit - floor, left + now - floor);
+}
+
+/**
  * The key of a rate limit's counter. Rate limits have no periods, so `periodStart` is a negative number that depends on the
  * unit: an id that is reused with another unit starts a new counter.
  */
@@ -188,7 +204,7 @@ export function rateLimitExceeded(
       `${name} allows ${rateLimit.limit} tokens per ${rateLimit.per}, fewer than this request may use. Lower max_tokens or shorten the request.`,
       {},
     );
-  const waitMs = Math.max(1, Math.ceil((hold.amount - left) / 1_000));
+  const waitMs = Math.max(1, Math.ceil((hold.amount - leftAt(refused, at)) / 1_000));
   const state = rateStateAt(rateLimit, hold.limit - left, at);
   return exceeded(`${name} is reached. Try again in ${durationText(waitMs)}.`, {
     ...waitHeaders(waitMs),

@@ -32,7 +32,7 @@ import { notOwned } from "./conversation.ts";
 import type { AnswerHead, PreparedCall } from "./governed-call.ts";
 import { meet } from "./obligations.ts";
 import type { OpenStep } from "./open-steps.ts";
-import { fitToBudget, type PlannedAttempt, planAttempt } from "./plan-attempt.ts";
+import { fitToBudget, type PlannedAttempt, planAgain, planAttempt } from "./plan-attempt.ts";
 import { evidenceUnavailable, orUnavailable, unrecorded } from "./store-calls.ts";
 
 /** A durable Step: the provider may be asked. */
@@ -254,8 +254,12 @@ async function recomputed(
   { planned, refusal, round }: RefusedOpening,
 ): Promise<PlannedAttempt | null> {
   switch (refusal.code) {
-    case "budget_exceeded":
-      return fitToBudget(context, call, { planned, refused: refusal, round });
+    case "budget_exceeded": {
+      const refused = { planned, refused: refusal, round };
+      return isBudgetUnit(refusal.hold.unit)
+        ? fitToBudget(context, call, refused)
+        : planAgain(context, call, refused);
+    }
     case "budgets_changed":
       await orUnavailable(context.budgets.reload());
       return planAttempt(context, call, { routed: planned.routed, number: 1 });

@@ -1,6 +1,6 @@
 import type { BudgetSnapshot } from "../budgets/budget-cache.ts";
 import { type Estimates, withAmounts } from "../budgets/holds.ts";
-import { type RateTemplate, rateHold } from "../budgets/rate-limits.ts";
+import { fitsAt, type RateTemplate, rateHold } from "../budgets/rate-limits.ts";
 import type { RefusedHold } from "../contracts/step-verbs.ts";
 import { type Hold, isBudgetUnit } from "../domain/budget.ts";
 import type { Caller } from "../domain/caller.ts";
@@ -185,6 +185,25 @@ function holdsOf(
   return rates.length === 0
     ? held
     : [...rates.map((rate) => rateHold(rate, estimates, at)), ...held];
+}
+
+/**
+ * The refused call with a new time, if the rate limit that refused it allows it by now; otherwise null. A call that waits
+ * for the store is not rejected because of later ones that overtook it.
+ */
+export function planAgain(
+  context: GatewayContext,
+  call: PreparedCall,
+  {
+    planned: { routed },
+    refused,
+    round,
+  }: { readonly planned: PlannedAttempt; readonly refused: RefusedHold; readonly round: number },
+): PlannedAttempt | null | Promise<PlannedAttempt | null> {
+  const at = context.clock.now();
+  if (round >= maxFittings || !fitsAt(refused, at)) return null;
+  const decided = { ...routed, decision: { ...routed.decision, at } };
+  return planAttempt(context, call, { routed: decided, number: 1 });
 }
 
 /** After this many rounds of fitting the cap to the remaining budget, the smallest cap is used. */
