@@ -54,6 +54,10 @@ const experiments: Readonly<Record<string, Experiment>> = {
     summary: "the store contract through PgBouncer in transaction mode",
     load: () => import("./pgbouncer.ts"),
   },
+  "rate-limits": {
+    summary: "clients in several processes exceed every kind of rate limit",
+    load: () => import("./rate-limits.ts"),
+  },
   restarts: {
     summary: "PostgreSQL crashes repeatedly under load",
     load: () => import("./restarts.ts"),
@@ -69,7 +73,7 @@ if (experiment !== undefined) {
   await experiment.load();
 } else {
   const names = Object.entries(experiments).map(
-    ([one, { summary }]) => `  ${one.padEnd(10)} ${summary}\n`,
+    ([one, { summary }]) => `  ${one.padEnd(11)} ${summary}\n`,
   );
   const usage = `Usage: npm run faults -- NAME [OPTIONS]\n\n${names.join("")}`;
   if (name === undefined) process.stdout.write(usage);

@@ -15,11 +15,16 @@ export interface CounterState {
 }
 
 /**
- * Makes the database itself record every change of a counter. The store must have been migrated, and nothing may run.
+ * Makes the database itself record every change of a counter of this budget or rate limit. The store must have been
+ * migrated, and nothing may run.
  */
-export async function auditCounters(place: DatabaseLocation): Promise<void> {
-  if ("filename" in place) return void onSqlite(place.filename, (file) => file.exec(sqliteAudit));
-  await onPostgres(place.url, (client) => client.query(postgresAudit(place.schema)));
+export async function auditCounters(
+  place: DatabaseLocation,
+  budgetId = exhaustedBudget,
+): Promise<void> {
+  if ("filename" in place)
+    return void onSqlite(place.filename, (file) => file.exec(sqliteAudit(budgetId)));
+  await onPostgres(place.url, (client) => client.query(postgresAudit(place.schema, budgetId)));
 }
 
 /** Reads the recorded changes in order. */
@@ -44,19 +49,22 @@ export async function readAudit(place: DatabaseLocation): Promise<readonly Count
 }
 
 /** The budget that a load exhausts; every other budget has room. */
-const isAudited = "NEW.budget_id = 'each-key'";
+const exhaustedBudget = "each-key";
+
+const isAudited = (budgetId: string): string =>
+  `NEW.budget_id = '${budgetId.replaceAll("'", "''")}'`;
 
 const sqliteNote = (old: string) => `INSERT INTO counter_audit (subject, at, settled, held, is_hold)
   VALUES (NEW.subject, CAST(unixepoch('subsec') * 1000 AS INTEGER), NEW.settled, NEW.held, NEW.held > ${old})`;
 
-const sqliteAudit = `
+const sqliteAudit = (budgetId: string): string => `
   CREATE TABLE counter_audit (number INTEGER PRIMARY KEY, subject TEXT, at INTEGER, settled INTEGER, held INTEGER, is_hold INTEGER);
-  CREATE TRIGGER note_insert AFTER INSERT ON budget_counters WHEN ${isAudited}
+  CREATE TRIGGER note_insert AFTER INSERT ON budget_counters WHEN ${isAudited(budgetId)}
     BEGIN ${sqliteNote("0")}; END;
-  CREATE TRIGGER note_update AFTER UPDATE ON budget_counters WHEN ${isAudited}
+  CREATE TRIGGER note_update AFTER UPDATE ON budget_counters WHEN ${isAudited(budgetId)}
     BEGIN ${sqliteNote("OLD.held")}; END`;
 
-const postgresAudit = (schema: string) => `
+const postgresAudit = (schema: string, budgetId: string): string => `
   CREATE TABLE ${schema}.counter_audit (number BIGSERIAL, subject TEXT, at BIGINT, settled BIGINT, held BIGINT, is_hold INT);
   CREATE FUNCTION ${schema}.note_counter() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     INSERT INTO ${schema}.counter_audit (subject, at, settled, held, is_hold)
@@ -64,7 +72,7 @@ const postgresAudit = (schema: string) => `
       CASE WHEN TG_OP = 'INSERT' OR NEW.held > OLD.held THEN 1 ELSE 0 END);
     RETURN NULL; END $$;
   CREATE TRIGGER note_counter AFTER INSERT OR UPDATE ON ${schema}.budget_counters
-    FOR EACH ROW WHEN (${isAudited}) EXECUTE FUNCTION ${schema}.note_counter()`;
+    FOR EACH ROW WHEN (${isAudited(budgetId)}) EXECUTE FUNCTION ${schema}.note_counter()`;
 
 /** The sums of the ledger, computed by the database alone, without any product code. */
 export interface LedgerSums {
