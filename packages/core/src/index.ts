@@ -95,6 +95,7 @@ export { type Clock, systemClock, type TimerOptions } from "./kernel/clock.ts";
 export { type Duration, parseDuration } from "./kernel/duration.ts";
 export { createRandomIds, type IdSource } from "./kernel/ids.ts";
 export { formatUsd } from "./kernel/nano-usd.ts";
+export type { ProcessLoad } from "./kernel/process-load.ts";
 export type { GatewayOptions } from "./options.ts";
 export type { Health } from "./pipeline/health.ts";
 export type { CloseOptions } from "./pipeline/process.ts";

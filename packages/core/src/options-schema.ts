@@ -111,6 +111,7 @@ export const gatewayOptionsSchema = z.strictObject({
   observers: z.exactOptional(z.array(callable<Observer>())),
   clock: z.exactOptional(instance("must be a clock", null)),
   ids: z.exactOptional(instance("must be a source of ids", null)),
+  load: z.exactOptional(instance("must be a source of the process's load", null)),
 });
 
 /** The options of a gateway that are data: all except objects made by factories, and functions. */

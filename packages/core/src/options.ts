@@ -14,6 +14,7 @@ import type { Retention } from "./domain/retention.ts";
 import type { Clock } from "./kernel/clock.ts";
 import type { Duration } from "./kernel/duration.ts";
 import type { IdSource } from "./kernel/ids.ts";
+import type { ProcessLoad } from "./kernel/process-load.ts";
 import type { UpstreamConfiguration } from "./pipeline/upstreams.ts";
 import type { PriceTable } from "./routing/configured-prices.ts";
 
@@ -73,4 +74,6 @@ export interface GatewayOptions<Gateway extends string = string> {
   readonly maintenance?: boolean;
   readonly clock?: Clock;
   readonly ids?: IdSource;
+  /** How busy the process is. Default: measured. */
+  readonly load?: ProcessLoad;
 }

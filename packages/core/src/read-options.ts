@@ -16,10 +16,12 @@ import type { RateLimit } from "./domain/rate-limit.ts";
 import { defaultRetention, type Retention } from "./domain/retention.ts";
 import type { Problem } from "./errors/gateway-error.ts";
 import { invalidInput, problemAt, read, tryRead } from "./input/read.ts";
-import { systemClock } from "./kernel/clock.ts";
+import { type Clock, systemClock } from "./kernel/clock.ts";
 import { type Duration, parseDuration } from "./kernel/duration.ts";
 import { createRandomIds } from "./kernel/ids.ts";
+import { createProcessLoad } from "./kernel/process-load.ts";
 import { createTimers } from "./kernel/timers.ts";
+import { Admission, type AdmissionLimits } from "./limits/admission.ts";
 import { createSlots } from "./limits/slots.ts";
 import type { GatewayOptions } from "./options.ts";
 import { gatewayOptionsSchema } from "./options-schema.ts";
@@ -68,7 +70,7 @@ export function readOptions(options: GatewayOptions): GatewayContext {
   ];
   if (problems.length > 0) throw invalidInput(problems, "invalid_configuration");
 
-  const limits = { ...defaultLimits, ...checked.limits };
+  const { limits, deadlines } = boundsOf(checked);
   const clock = options.clock ?? systemClock;
   const ids = options.ids ?? createRandomIds();
   const prefix = options.headerPrefix ?? "X-Service-";
@@ -100,13 +102,14 @@ export function readOptions(options: GatewayOptions): GatewayContext {
     dataClasses,
     headerNames: headerNames(prefix),
     limits,
-    deadlines: { ...defaultDeadlines, ...millisecondsOf(checked.deadlines ?? {}) },
+    deadlines,
     retention: retention.retention,
     retry: { ...defaultRetryRules, ...checked.retries },
     onDisconnect: options.onDisconnect ?? null,
     toolOutputs: options.toolOutputs ?? "text",
     upstreams: createUpstreams(checked.upstreams ?? {}, clock, notify),
     drains: createSlots({ max: limits.drains, maxPerOwner: limits.drainsPerKey }),
+    admission: createAdmission(options.load, { ...limits, turn: deadlines.turn }, clock),
     openSteps: createOpenSteps(ids.uuid()),
     clock,
     timers: createTimers(clock),
@@ -130,6 +133,7 @@ const instances = [
   "authenticate",
   "clock",
   "ids",
+  "load",
 ];
 
 function checkShapes(options: GatewayOptions) {
@@ -138,6 +142,21 @@ function checkShapes(options: GatewayOptions) {
     noun: "option",
     passThrough: instances,
   });
+}
+
+function boundsOf({ limits, deadlines = {} }: Pick<GatewayOptions, "limits" | "deadlines">) {
+  return {
+    limits: { ...defaultLimits, ...limits },
+    deadlines: { ...defaultDeadlines, ...millisecondsOf(deadlines) },
+  };
+}
+
+function createAdmission(
+  load: GatewayOptions["load"],
+  limits: AdmissionLimits,
+  clock: Clock,
+): Admission {
+  return new Admission({ limits, clock, load: load ?? createProcessLoad() });
 }
 
 function millisecondsOf(written: Partial<Record<string, Duration>>): Record<string, number> {

@@ -12,7 +12,11 @@ import type { AnswerHandler, FetchHandler } from "./handler.ts";
 import { answerHealthCheck, type HealthCheck, isHealthCheck, notReady } from "./health.ts";
 import { toNodeHandler } from "./node-handler.ts";
 import { refuse, refuseConnection } from "./refuse.ts";
-import { defaultServerLimits, type ServerLimits } from "./server-limits.ts";
+import {
+  defaultServerLimits,
+  limitConnectionsPerAddress,
+  type ServerLimits,
+} from "./server-limits.ts";
 import type { IncomingRequest } from "./to-request.ts";
 
 /** Where to listen, and the limits of the server. */
@@ -184,6 +188,7 @@ function createLimitedServer(
   );
   server.maxHeadersCount = limits.headerCount;
   server.maxConnections = limits.connections;
+  limitConnectionsPerAddress(server, limits.connectionsPerAddress);
   server.on("clientError", refuseConnection);
   return server;
 }

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { type AnswerHandler, type RunningServer, serve } from "../src/index.ts";
 import { bodyOf } from "./body-of.ts";
 import { post, rawClient } from "./raw-client.ts";
@@ -110,6 +110,22 @@ describe("serving", () => {
     const second = await rawClient(server.url);
     expect(await second.closed()).toBe("");
     first.socket.destroy();
+  });
+
+  it("closes connections of one address above its limit, until others have closed", async () => {
+    const limits = { connectionsPerAddress: 2 };
+    server = await serve(heldStream().handler, { port: 0, limits });
+    const { url } = server;
+    const [first, second] = [await rawClient(url), await rawClient(url)];
+    expect(await (await rawClient(url)).closed()).toBe("");
+    first.socket.destroy();
+    await vi.waitFor(async () => {
+      const next = await rawClient(url);
+      next.write(post("{}"));
+      await next.until("200 OK");
+      next.socket.destroy();
+    });
+    second.socket.destroy();
   });
 
   it("rejects when the port is taken", async () => {

@@ -4,6 +4,7 @@ import {
   type Gateway,
   type GatewayOptions,
   type KeyRecord,
+  type ProcessLoad,
 } from "@tollgate/core";
 import type { Billing, ListedModel } from "@tollgate/core/provider";
 import type { Store } from "@tollgate/core/store";
@@ -59,6 +60,9 @@ const testSecrets = {
 };
 const defaultModels = { [testModel]: { input: "1", output: "2" } };
 
+/** Whatever else the machine does, a test's requests are not refused for it. */
+const calm: ProcessLoad = { loopDelay: () => 0, heapShare: () => 0 };
+
 /**
  * Creates a gateway with a key for tests: in memory, with a manual clock, predictable ids and a scripted provider. It
  * works with any test runner.
@@ -88,6 +92,7 @@ export async function createTestGateway(options: TestGatewayOptions = {}): Promi
   const names = ["test", ...(policy?.gateways ?? []), ...fallbacks, ...gateways];
   const scripted = Object.fromEntries(names.map((name) => [name, provider.at(name)]));
   const gateway = createGateway({
+    load: calm,
     ...rest,
     store,
     clock,

@@ -32,6 +32,21 @@ export interface Limits {
   readonly drainsPerKey: number;
   /** Memory for the latest conversations, so that the messages that a request repeats need not be processed again. */
   readonly conversationCacheBytes: number;
+  /** Requests that are answered at once. Further ones get 503 `overloaded`. */
+  readonly openRequests: number;
+  /** The request bodies of all open requests together, and of one key's. Further ones get 503 `overloaded`. */
+  readonly bytesInFlight: number;
+  readonly bytesInFlightPerKey: number;
+  /** Requests that open their Steps at once. Further ones wait for their turn. */
+  readonly openings: number;
+  /** Requests that wait for their turn. Above it, the oldest of the key with the most gets 503 `overloaded`. */
+  readonly waiting: number;
+  /**
+   * From this delay of the event loop on, in milliseconds, and from this share of the heap's limit on, keys with more than
+   * their fair share in flight get 503 `overloaded`.
+   */
+  readonly loopDelay: number;
+  readonly heapPercent: number;
 }
 
 export const defaultLimits: Limits = {
@@ -54,12 +69,21 @@ export const defaultLimits: Limits = {
   drains: 64,
   drainsPerKey: 8,
   conversationCacheBytes: 33_554_432,
+  openRequests: 4_096,
+  bytesInFlight: 268_435_456,
+  bytesInFlightPerKey: 134_217_728,
+  openings: 64,
+  waiting: 256,
+  loopDelay: 250,
+  heapPercent: 85,
 };
 
 /** Limits on waiting, in milliseconds. */
 export interface Deadlines {
   /** The whole answer, retries and fallbacks included. */
   readonly total: number;
+  /** How long a request may wait for its turn to open its Step. */
+  readonly turn: number;
   /** Until a provider has read its credential, and then until its request has a connection. */
   readonly connect: number;
   /** From sending a request for a stream to the first event of its answer. */
@@ -80,6 +104,7 @@ export interface Deadlines {
 
 export const defaultDeadlines: Deadlines = {
   total: 900_000,
+  turn: 5_000,
   connect: 10_000,
   firstByte: 120_000,
   plainAnswer: 600_000,

@@ -7,6 +7,7 @@ import type { GatewayRequest } from "../http/gateway-request.ts";
 import type { GatewayResponse } from "../http/gateway-response.ts";
 import { parseBody, readBody } from "../http/read-body.ts";
 import type { Authenticator } from "../identity/authenticate.ts";
+import { unlessAborted } from "../kernel/bounded-wait.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import type { GovernedAnswer, GovernedCall } from "../pipeline/governed-call.ts";
 import { execute } from "../pipeline/line.ts";
@@ -57,6 +58,9 @@ interface Protocol<Item, Call> extends ConversationReader<Item, Call> {
   ) => GatewayResponse | Promise<GatewayResponse>;
 }
 
+/** The store can't write or has enough to do, so these failures don't ask it once more. */
+const spared: ReadonlySet<string> = new Set(["evidence_unavailable", "overloaded"]);
+
 /** How often a request runs because its key keeps changing. */
 const maxRuns = 5;
 
@@ -75,23 +79,27 @@ export async function answerGoverned<Item, Call>(
   const found = authenticator.authenticate(credential);
   let caller = found instanceof Promise ? await orUnavailable(found) : found;
   report.caller = caller;
+  const ticket = context.admission.ticketFor(caller.keyId);
   let read: ReadConversation<Item, Call> | null = null;
   for (let runs = 1; ; runs++) {
     try {
       if (read === null) {
-        const bytes = await readBody(request, context.limits);
+        const bytes = await readBody(request, context.limits, ticket);
+        const turn = ticket.turn();
+        if (turn !== null) await unlessAborted(request.signal, turn);
         const reading = readConversation(bytes, caller, context.limits, protocol);
         read = reading instanceof Promise ? await reading : reading;
       }
-      const answer = await execute(context, protocol.callOf(caller, read));
+      const answer = await execute(context, protocol.callOf(caller, read), ticket);
       const presented = protocol.present(answer, read.call);
       return presented instanceof Promise ? await presented : presented;
     } catch (error) {
-      // The store can't write, so don't wait for it once more.
-      if (error instanceof GatewayError && error.code === "evidence_unavailable") throw error;
+      const isLast = !(error instanceof KeyChanged) || runs === maxRuns;
+      if (isLast) ticket.release();
+      if (error instanceof GatewayError && spared.has(error.code)) throw error;
       caller = await orUnavailable(authenticator.authenticateFresh(credential));
       if (!(error instanceof KeyChanged)) throw error;
-      if (runs === maxRuns) throw evidenceUnavailable(error);
+      if (isLast) throw evidenceUnavailable(error);
     }
   }
 }
@@ -101,11 +109,12 @@ export async function answerGoverned<Item, Call>(
  * @throws GatewayError `evidence_unavailable` if the store can't read it
  */
 export async function freshCaller(
-  { authenticator, identify, report }: RequestScope,
+  { context, authenticator, identify, report }: RequestScope,
   request: GatewayRequest,
 ): Promise<Caller> {
   const caller = await orUnavailable(authenticator.authenticateFresh(await identify(request)));
   report.caller = caller;
+  context.admission.check(caller.keyId);
   return caller;
 }
 

@@ -10,13 +10,21 @@ import { requireJsonBody } from "./headers.ts";
 /** Members that contain JSON Schemas, which are the client's own data. */
 const schemaMembers: ReadonlySet<string> = new Set(["parameters", "schema"]);
 
+/** Room for a body, taken before it is read. Both methods throw if there is none. */
+export interface BodyRoom {
+  /** Takes room for the request, and for the bytes that its header announces. */
+  admit(bytes: number): void;
+  /** Takes room for further bytes as they arrive. */
+  grow(bytes: number): void;
+}
+
 /**
  * Reads the bytes of a JSON body, up to `limits.imageBodyBytes`. Throws or rejects with a GatewayError:
  * `unsupported_media_type`, `request_too_large`, or `invalid_json` if the upload ended early or someone else read it.
  */
-export function readBody(request: GatewayRequest, limits: Limits): Promise<Buffer> {
+export function readBody(request: GatewayRequest, limits: Limits, room: BodyRoom): Promise<Buffer> {
   requireJsonBody(request.headers);
-  return readBytes(request, limits.imageBodyBytes);
+  return readBytes(request, limits.imageBodyBytes, room);
 }
 
 /**
@@ -115,7 +123,7 @@ function invalid(message: string): GatewayError {
  * on no more than that. Any other body is counted as it arrives. Throws or rejects with a GatewayError:
  * `request_too_large`, or `invalid_json` if the upload ended early or someone else read it.
  */
-function readBytes(request: GatewayRequest, maxBytes: number): Promise<Buffer> {
+function readBytes(request: GatewayRequest, maxBytes: number, room: BodyRoom): Promise<Buffer> {
   if (request.bodyUsed)
     throw new GatewayError(
       "invalid_json",
@@ -123,6 +131,7 @@ function readBytes(request: GatewayRequest, maxBytes: number): Promise<Buffer> {
     );
   const length = announcedLength(request.headers);
   if (length !== null && length > maxBytes) throw tooLarge(maxBytes);
+  room.admit(length ?? 0);
   return new Promise((resolve, reject) => {
     const taken = (bytes: Uint8Array): void => {
       if (request.signal.aborted) reject(endedEarly(request.signal.reason));
@@ -131,7 +140,7 @@ function readBytes(request: GatewayRequest, maxBytes: number): Promise<Buffer> {
     };
     const failed = (error: unknown): void =>
       reject(error instanceof GatewayError ? error : endedEarly(error));
-    if (length === null) readCounted(request, maxBytes).then(taken, failed);
+    if (length === null) readCounted(request, maxBytes, room).then(taken, failed);
     else if ("readBody" in request) request.readBody(taken, failed);
     else
       unlessAborted(request.signal, request.arrayBuffer()).then(
@@ -152,7 +161,11 @@ function announcedLength(headers: RequestHeaders): number | null {
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null;
 }
 
-async function readCounted(request: GatewayRequest, maxBytes: number): Promise<Uint8Array> {
+async function readCounted(
+  request: GatewayRequest,
+  maxBytes: number,
+  room: BodyRoom,
+): Promise<Uint8Array> {
   if (request.body === null) return Buffer.alloc(0);
   const reader = request.body.getReader();
   const chunks: Uint8Array[] = [];
@@ -163,6 +176,7 @@ async function readCounted(request: GatewayRequest, maxBytes: number): Promise<U
       if (done) return Buffer.concat(chunks, length);
       length += value.length;
       if (length > maxBytes) throw tooLarge(maxBytes);
+      room.grow(value.length);
       chunks.push(value);
     }
   } catch (error) {

@@ -15,6 +15,7 @@ import type { Retention } from "../domain/retention.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { IdSource } from "../kernel/ids.ts";
 import type { Timers } from "../kernel/timers.ts";
+import type { Admission } from "../limits/admission.ts";
 import type { Slots } from "../limits/slots.ts";
 import type { ModelLists } from "../routing/model-lists.ts";
 import type { Router } from "../routing/route.ts";
@@ -51,6 +52,8 @@ export interface GatewayContext {
   readonly drains: Slots;
   /** The upstreams with limits or a breaker, by gateway; null if none has any. */
   readonly upstreams: ReadonlyMap<string, Upstream> | null;
+  /** Decides which requests this process takes, and when they open their Steps. */
+  readonly admission: Admission;
   readonly openSteps: OpenSteps;
   readonly clock: Clock;
   readonly timers: Timers;

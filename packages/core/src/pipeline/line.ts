@@ -1,5 +1,6 @@
 import type { DecisionRefusal } from "../domain/policy-decision.ts";
 import type { GatewayError } from "../errors/gateway-error.ts";
+import type { Ticket } from "../limits/admission.ts";
 import { connectionRequired } from "../routing/route.ts";
 import { classify } from "../sensitivity/classify.ts";
 import { chainOf, type TranscriptChain } from "../sessions/transcript-chain.ts";
@@ -36,6 +37,7 @@ import { evidenceUnavailable } from "./store-calls.ts";
 export async function execute(
   context: GatewayContext,
   call: GovernedCall,
+  ticket: Ticket,
 ): Promise<GovernedAnswer> {
   const requestedClass = classifyCall(context, call, { referred: null, session: null });
   const route = context.router.require(call.model);
@@ -60,7 +62,7 @@ export async function execute(
       const chain = chaining instanceof Promise ? await chaining : chaining;
       const opened = await openStep(context, current, { planned, chain });
       rememberConversation(current, routed, chain);
-      return startStep(context, current, opened);
+      return startStep(context, current, opened, ticket);
     } catch (thrown) {
       if (thrown instanceof KeyChanged) throw thrown;
       if (!(thrown instanceof SessionChanged))

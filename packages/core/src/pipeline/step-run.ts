@@ -10,6 +10,7 @@ import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.
 import { toGatewayError } from "../errors/gateway-error.ts";
 import { attemptLeaf } from "../evidence/leaves.ts";
 import type { Timed } from "../kernel/timers.ts";
+import type { Ticket } from "../limits/admission.ts";
 import type { ModelRoute } from "../routing/route.ts";
 import { ClientClosed, RunningAttempt, type StepRun, seenOf } from "./attempt.ts";
 import type { GatewayContext } from "./context.ts";
@@ -32,8 +33,10 @@ export function startStep(
   context: GatewayContext,
   call: PreparedCall,
   opened: OpenedStep,
+  ticket: Ticket,
 ): GovernedAnswer {
-  const run = new StepExecution(context, call, opened);
+  ticket.opened();
+  const run = new StepExecution(context, call, opened, ticket);
   run.begin();
   return {
     ...opened.answer,
@@ -76,13 +79,15 @@ class StepExecution implements StepRun, Timed {
   /** The owner of the slot that this Step holds in `drains`; null for none. */
   #drain: string | null = null;
   #slot = 0;
+  readonly #ticket: Ticket;
   #endPause: (() => void) | null = null;
 
-  constructor(context: GatewayContext, call: PreparedCall, opened: OpenedStep) {
+  constructor(context: GatewayContext, call: PreparedCall, opened: OpenedStep, ticket: Ticket) {
     const { routed, holds } = opened.planned;
     this.context = context;
     this.call = call;
     this.opened = opened;
+    this.#ticket = ticket;
     this.startedAt = context.clock.monotonic();
     this.fallbacks = [...meet.fallbacks(routed.decision)];
     this.held = [...holds];
@@ -195,6 +200,7 @@ class StepExecution implements StepRun, Timed {
   #conclude(ending: Ending): void {
     this.#ending = ending;
     this.context.timers.remove(this.#slot);
+    this.#ticket.release();
     this.call.signal.removeEventListener("abort", this.leave);
     if (this.#drain !== null) this.context.drains.release(this.#drain);
     if (this.#reader !== null) notifyReader(this.#reader, ending);

@@ -1,0 +1,279 @@
+import type { ProcessLoad } from "@tollgate/core";
+import { definePolicy, forbid, permit } from "@tollgate/core/policy";
+import { ProviderError } from "@tollgate/core/provider";
+import type { Store } from "@tollgate/core/store";
+import { memoryStore } from "@tollgate/store-memory";
+import { createTestGateway, type TestGateway } from "@tollgate/testing";
+import { describe, expect, it } from "vitest";
+import { failureOf } from "./wire.ts";
+
+const say = (content: string) => ({ messages: [{ role: "user", content }] });
+const kilobyte = say("x".repeat(1_000));
+
+async function statusOf(answer: Promise<Response>): Promise<number> {
+  const { status, body } = await answer;
+  await body?.cancel();
+  return status;
+}
+
+/** A gateway with two further keys, whose calls wait for `release`. */
+async function busyGateway(options: Parameters<typeof createTestGateway>[0]) {
+  const test = await createTestGateway(options);
+  const hold = test.provider.hold();
+  const [second, third] = [await test.createKey(), await test.createKey()];
+  const running: Promise<number>[] = [];
+  const begin = async (chat: TestGateway["chat"], count = 1): Promise<void> => {
+    const calls = test.provider.calls.length + count;
+    for (let request = 0; request < count; request++)
+      running.push(statusOf(test.gateway.fetch(chat(kilobyte))));
+    while (test.provider.calls.length < calls)
+      await new Promise((resolve) => setImmediate(resolve));
+  };
+  const finish = async (): Promise<void> => {
+    hold.release();
+    expect(new Set(await Promise.all(running))).toEqual(new Set(running.length > 0 ? [200] : []));
+  };
+  return { ...test, first: test.chat, second: second.chat, third: third.chat, begin, finish };
+}
+
+describe("request bodies in flight", () => {
+  it("are limited per key: a further request gets 503, opens no Step and asks no provider", async () => {
+    const test = await busyGateway({ limits: { bytesInFlightPerKey: 2_500 } });
+    const { gateway, provider, first, second, begin, finish } = test;
+    await begin(first, 2);
+    const answer = await gateway.fetch(first(kilobyte));
+    expect(answer.status).toBe(503);
+    expect(answer.headers.get("retry-after")).toBe("1");
+    expect(answer.headers.get("x-should-retry")).toBe("true");
+    expect(await failureOf(answer)).toMatchObject({ code: "overloaded", type: "server_error" });
+    expect(provider.calls).toHaveLength(2);
+    const { data } = await gateway.steps.list({ organizationId: test.key.organizationId });
+    expect(data).toHaveLength(2);
+    await begin(second);
+    await finish();
+    expect(await statusOf(gateway.fetch(first(kilobyte)))).toBe(200);
+  });
+
+  it("are refused before any byte is read, by the length that they announce", async () => {
+    const test = await busyGateway({ limits: { bytesInFlightPerKey: 2_500 } });
+    const { gateway, first, begin, finish } = test;
+    await begin(first, 2);
+    let isRead = false;
+    const body = new ReadableStream<Uint8Array>(
+      {
+        pull() {
+          isRead = true;
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    const { url, headers } = first(kilobyte);
+    const request = new Request(url, { method: "POST", headers, body, duplex: "half" });
+    request.headers.set("content-length", "2000");
+    expect(await statusOf(gateway.fetch(request))).toBe(503);
+    expect(isRead).toBe(false);
+    await finish();
+  });
+
+  it("leave the last quarter to keys with less than their share", async () => {
+    const test = await busyGateway({ limits: { bytesInFlight: 8_800 } });
+    const { gateway, first, second, third, begin, finish } = test;
+    await begin(first, 6);
+    expect(await statusOf(gateway.fetch(first(kilobyte)))).toBe(503);
+    await begin(second);
+    await begin(third);
+    expect(await statusOf(gateway.fetch(third(kilobyte)))).toBe(503);
+    await finish();
+  });
+
+  it("never keep out a single request that is larger than all of them may be", async () => {
+    const { gateway, chat } = await createTestGateway({
+      limits: { bytesInFlight: 10, bytesInFlightPerKey: 10 },
+    });
+    expect(await statusOf(gateway.fetch(chat(kilobyte)))).toBe(200);
+  });
+
+  it.each([
+    ["completed", 200, {}],
+    ["failed", 502, { fails: true }],
+    ["streamed", 200, { stream: true }],
+    ["denied", 403, { model: "test/acme/forbidden" }],
+    ["invalid", 400, { temperature: "warm" }],
+  ] as const)("count no longer once a request is %s", async (_, status, { ...fields }) => {
+    const { gateway, provider, chat } = await createTestGateway({
+      retries: { max: 0 },
+      limits: { bytesInFlightPerKey: 1_200 },
+      policy: definePolicy({
+        rules: [permit("all"), forbid("one", { model: "test/acme/forbidden" })],
+      }),
+    });
+    const { fails, ...sent } = { fails: false, ...fields };
+    for (let round = 0; round < 3; round++) {
+      if (fails)
+        provider.fail(new ProviderError("It failed.", { reason: "fault", delivery: "answered" }));
+      const answer = await gateway.fetch(chat({ ...kilobyte, ...sent }));
+      expect(answer.status).toBe(status);
+      await answer.text();
+    }
+  });
+
+  it("count no longer once the client of a stream has left", async () => {
+    const test = await createTestGateway({ limits: { bytesInFlightPerKey: 1_200 } });
+    for (let round = 0; round < 3; round++) {
+      test.provider.reply({ text: ["one", "two"] });
+      const answer = await test.gateway.fetch(test.chat({ ...kilobyte, stream: true }));
+      expect(answer.status).toBe(200);
+      await answer.body?.cancel();
+      await test.clock.advance(1);
+    }
+  });
+});
+
+it("admits as many requests as the process may answer at once, and the last quarter fairly", async () => {
+  const test = await busyGateway({ limits: { openRequests: 8 } });
+  const { gateway, first, second, third, begin, finish } = test;
+  await begin(first, 6);
+  expect(await statusOf(gateway.fetch(first(kilobyte)))).toBe(503);
+  await begin(second, 2);
+  expect(await statusOf(gateway.fetch(third(kilobyte)))).toBe(503);
+  await finish();
+  expect(await statusOf(gateway.fetch(third(kilobyte)))).toBe(200);
+});
+
+describe("a busy process", () => {
+  function loaded() {
+    const now = { delay: 0, heap: 0 };
+    const load: ProcessLoad = { loopDelay: () => now.delay, heapShare: () => now.heap };
+    return { now, load };
+  }
+
+  it.each([
+    ["whose event loop is late", { delay: 300 }],
+    ["whose heap is almost full", { heap: 0.9 }],
+  ])("%s refuses only keys with more than their share in flight", async (_, busy) => {
+    const { now, load } = loaded();
+    const { gateway, first, second, third, begin, finish } = await busyGateway({ load });
+    await begin(first, 4);
+    await begin(second);
+    Object.assign(now, busy);
+    expect(await statusOf(gateway.fetch(first(kilobyte)))).toBe(503);
+    await begin(second);
+    await begin(third);
+    await finish();
+    expect(await statusOf(gateway.fetch(first(kilobyte)))).toBe(200);
+  });
+
+  it("whose event loop is very late takes one request of each key at a time", async () => {
+    const { now, load } = loaded();
+    const { gateway, first, second, begin, finish } = await busyGateway({ load });
+    await begin(first);
+    now.delay = 600;
+    expect(await statusOf(gateway.fetch(first(kilobyte)))).toBe(503);
+    await begin(second);
+    await finish();
+  });
+
+  it("whose heap is nearly exhausted refuses every request", async () => {
+    const { now, load } = loaded();
+    const { gateway, chat } = await createTestGateway({ load });
+    const { authorization = "" } = Object.fromEntries(chat().headers);
+    const models = () => gateway.fetch("http://gateway/v1/models", { headers: { authorization } });
+    now.heap = 0.95;
+    expect([await statusOf(gateway.fetch(chat())), await statusOf(models())]).toEqual([503, 503]);
+    now.heap = 0.5;
+    expect([await statusOf(gateway.fetch(chat())), await statusOf(models())]).toEqual([200, 200]);
+  });
+});
+
+describe("requests that wait for their turn", () => {
+  /** A store that opens one Step for each call of `open`. */
+  function stepwise() {
+    const store = memoryStore();
+    const steps: (() => void)[] = [];
+    const opening: Store = {
+      ...store,
+      async openStep(intent) {
+        await new Promise<void>((resolve) => steps.push(resolve));
+        return store.openStep(intent);
+      },
+    };
+    const open = async (): Promise<void> => {
+      while (steps.length === 0) await new Promise((resolve) => setImmediate(resolve));
+      steps.shift()?.();
+    };
+    return { store: opening, open, opening: () => steps.length };
+  }
+
+  async function lineOf(limits: { readonly openings: number; readonly waiting: number }) {
+    const { store, open, opening } = stepwise();
+    const test = await createTestGateway({ store, limits });
+    const second = await test.createKey();
+    const send = async (chat: TestGateway["chat"], content: string, signal?: AbortSignal) => {
+      const request = chat(say(content));
+      const answer = test.gateway.fetch(signal ? new Request(request, { signal }) : request);
+      // The next request is sent only after this one waits.
+      for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+      return { status: statusOf(answer).catch(() => 0) };
+    };
+    const asked = (): readonly unknown[] =>
+      test.provider.calls.map(({ request }) => request.messages.at(-1)?.content);
+    return { ...test, first: test.chat, second: second.chat, send, open, opening, asked };
+  }
+
+  it("get turns key by key, so a flood of one key delays another's by one request", async () => {
+    const test = await lineOf({ openings: 1, waiting: 10 });
+    const { first, second, send, open } = test;
+    const sent = [await send(first, "a1")];
+    for (const text of ["a2", "a3", "a4"]) sent.push(await send(first, text));
+    sent.push(await send(second, "b1"));
+    expect(test.opening()).toBe(1);
+    for (let step = 0; step < sent.length; step++) await open();
+    expect(await Promise.all(sent.map(({ status }) => status))).toEqual([200, 200, 200, 200, 200]);
+    expect(test.asked()).toEqual(["a1", "a2", "b1", "a3", "a4"]);
+  });
+
+  it("are refused if the line is full: the oldest of the key that has the most", async () => {
+    const test = await lineOf({ openings: 1, waiting: 3 });
+    const { first, second, send, open } = test;
+    const running = await send(first, "a1");
+    const others = [await send(second, "b1")];
+    const oldest = await send(first, "a2");
+    others.push(await send(first, "a3"), await send(first, "a4"));
+    expect(await oldest.status).toBe(503);
+    for (let step = 0; step < 4; step++) await open();
+    expect(await running.status).toBe(200);
+    expect(await Promise.all(others.map(({ status }) => status))).toEqual([200, 200, 200]);
+    expect(test.asked()).toEqual(["a1", "b1", "a3", "a4"]);
+  });
+
+  it("are refused after five seconds, and then the line is empty", async () => {
+    const test = await lineOf({ openings: 1, waiting: 10 });
+    const { first, second, send, open, clock } = test;
+    const running = await send(first, "a1");
+    const early = await send(first, "a2");
+    await clock.advance("3s");
+    const late = await send(second, "b1");
+    await clock.advance("2s");
+    expect(await early.status).toBe(503);
+    await open();
+    await open();
+    expect([await running.status, await late.status]).toEqual([200, 200]);
+    await test.gateway.close();
+    expect(clock.timers()).toBe(0);
+  });
+
+  it("leave their line when their client leaves", async () => {
+    const test = await lineOf({ openings: 1, waiting: 10 });
+    const { first, send, open } = test;
+    const running = await send(first, "a1");
+    const client = new AbortController();
+    const left = await send(first, "a2", client.signal);
+    const next = await send(first, "a3");
+    client.abort();
+    expect(await left.status).toBe(0);
+    await open();
+    await open();
+    expect([await running.status, await next.status]).toEqual([200, 200]);
+    expect(test.asked()).toEqual(["a1", "a3"]);
+  });
+});
