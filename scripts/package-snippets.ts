@@ -53,7 +53,8 @@ console.log(chainLength(new Uint8Array(64)));
     code: `
 import { insertInto } from "@tollgate/store-sql";
 
-// For authors of stores on other SQL databases. Applications don't need this package.
+// The SQLite and PostgreSQL stores use this package. Applications don't need it. The statements use ON CONFLICT,
+// so a store on a database without it needs its own.
 console.log(insertInto("notes", ["id", "text"]));
 `,
     prints: null,

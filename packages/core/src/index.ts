@@ -87,7 +87,7 @@ export { endpointNames } from "./domain/step.ts";
 export type { SummaryDimension, UsageSums } from "./domain/usage-group.ts";
 export type { EndpointHandlers, Handler, RequestHandlers } from "./endpoints/request-handlers.ts";
 export type { ErrorCode } from "./errors/codes.ts";
-export { GatewayError } from "./errors/gateway-error.ts";
+export { errorBody, GatewayError } from "./errors/gateway-error.ts";
 export { createGateway, type Gateway, requireGateway } from "./gateway.ts";
 export type { BridgedRequest, GatewayRequest, RequestHeaders } from "./http/gateway-request.ts";
 export type { GatewayResponse, StreamBody, TextSink } from "./http/gateway-response.ts";

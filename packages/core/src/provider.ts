@@ -20,13 +20,13 @@ export type {
 export { isTooMuchJson, modelsOf, ProviderError, retryAfterMs } from "./contracts/provider.ts";
 export type * from "./domain/completion-event.ts";
 export type * from "./domain/completion-request.ts";
-export { errorText, secretHeaders } from "./domain/error-text.ts";
 export type * from "./domain/message.ts";
 export { imagesAfterTools } from "./domain/message.ts";
 export type { ModelFacts } from "./domain/model-facts.ts";
 export type { ModelId } from "./domain/model-id.ts";
 export type { ConnectionOwnership } from "./domain/policy-decision.ts";
 export type { LongPromptPrice, Price, Rates, TierPrice } from "./domain/price.ts";
+export { errorText, secretHeaders } from "./domain/provider-error-text.ts";
 export type { StateFields } from "./domain/provider-state.ts";
 export { isTierName } from "./domain/service-tier.ts";
 export { fittingDetails, type UsageDetails } from "./domain/usage.ts";

@@ -33,7 +33,7 @@ const additions = [
     replace: '"responses", "telegrams"] as const',
     places: [
       "packages/core/src/endpoints/endpoint.ts",
-      "packages/core/src/endpoints/request-handlers.ts",
+      "packages/core/src/endpoints/routes.ts",
       "packages/core/src/schemas.ts",
       "packages/core/test/closed-lists.test.ts",
       "packages/house/test/reference.test.ts",

@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { GatewayError, type RequestHandlers, requireGateway } from "@tollgate/core";
+import { errorBody, GatewayError, type RequestHandlers, requireGateway } from "@tollgate/core";
 import {
   type NodeHandlerOptions,
   requireHandlerOptions,
@@ -77,14 +77,10 @@ function requireDecoded(prefix: string): void {
   );
 }
 
-const unsupportedMediaType = {
-  error: {
-    message: "The request body must be JSON in UTF-8, sent with `content-type: application/json`.",
-    type: "invalid_request_error",
-    param: null,
-    code: "unsupported_media_type",
-  },
-};
+const unsupportedMediaType = new GatewayError(
+  "unsupported_media_type",
+  "The request body must be JSON in UTF-8, sent with `content-type: application/json`.",
+);
 
 /**
  * Answers an unsupported content type in the gateway's error format. The request doesn't reach the gateway: the app's
@@ -98,5 +94,10 @@ function answerParserErrors(
   const refused =
     error instanceof Error && "code" in error && error.code === "FST_ERR_CTP_INVALID_MEDIA_TYPE";
   if (!refused) throw error;
-  return reply.code(415).header("x-should-retry", "false").send(unsupportedMediaType);
+  const { status, headers } = unsupportedMediaType;
+  return reply
+    .code(status)
+    .headers(headers)
+    .type("application/json")
+    .send(errorBody(unsupportedMediaType));
 }

@@ -121,7 +121,7 @@ describe("docs/reference/http.md", () => {
   );
 
   it("lists every route", () => {
-    const source = read("packages/core/src/endpoints/request-handlers.ts");
+    const source = read("packages/core/src/endpoints/routes.ts");
     const routes = [...source.matchAll(/path: \/(\S+)\/, methods: \{ (.+) \} \}/g)];
     expect(routes.length).toBeGreaterThan(6);
     const shown = [...read("docs/reference/http.md").matchAll(/`([A-Z]+) \/v1\/([^\s`]+)`/g)];

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
+import { errorBody } from "@tollgate/core";
 
 /** Errors that the server itself responds with, without the gateway. */
 const refusals = {
@@ -67,6 +68,5 @@ function codeOf(code: string | undefined): RefusalCode {
 }
 
 function body(code: RefusalCode): string {
-  const { message, type } = refusals[code];
-  return JSON.stringify({ error: { message, type, param: null, code } });
+  return errorBody({ ...refusals[code], param: null, wireCode: code });
 }

@@ -8,15 +8,14 @@ import {
   z,
 } from "@tollgate/core/schemas";
 import { createInFlight } from "@tollgate/core/store";
-import type { AnswerHandler, FetchHandler } from "./handler.ts";
 import { answerHealthCheck, type HealthCheck, isHealthCheck, notReady } from "./health.ts";
-import { toNodeHandler } from "./node-handler.ts";
 import { refuse, refuseConnection } from "./refuse.ts";
 import {
   defaultServerLimits,
   limitConnectionsPerAddress,
   type ServerLimits,
 } from "./server-limits.ts";
+import { type AnswerHandler, type FetchHandler, toNodeHandler } from "./to-node-handler.ts";
 import type { IncomingRequest } from "./to-request.ts";
 
 /** Where to listen, and the limits of the server. */

@@ -1,7 +1,10 @@
-/** A value that both SQL clients accept and return; bytes may be returned as any view. */
+/** A value that both clients accept and return; bytes may be returned as any view. */
 export type SqlValue = string | number | Uint8Array | null;
 
-/** The differences between the databases. */
+/**
+ * The differences between SQLite and PostgreSQL. The statements themselves use what both have, above all `ON CONFLICT`,
+ * so a database without it, such as MySQL, needs statements of its own.
+ */
 export interface SqlDialect {
   /** The placeholder of the parameter at a position, counted from 1. */
   placeholder(position: number): string;

@@ -1,8 +1,8 @@
 import type { CompletionEvent } from "../domain/completion-event.ts";
 import type { CompletionRequest } from "../domain/completion-request.ts";
-import { errorText } from "../domain/error-text.ts";
 import type { Message } from "../domain/message.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
+import { errorText } from "../domain/provider-error-text.ts";
 import { type JsonBounds, measureJson } from "../kernel/measure-json.ts";
 
 /** US dollars as a number or a decimal string: 0 or more, with at most 9 decimals. */

@@ -12,7 +12,7 @@ import type { ChatCompletionHead } from "../wire/chat-completions/head.ts";
 import { type ChatCompletionCall, parseChatCompletion } from "../wire/chat-completions/parse.ts";
 import type { KnownItems } from "../wire/read.ts";
 import { answerGoverned, type ReadConversation, type RequestScope } from "./endpoint.ts";
-import { presentBody, presentStream, type StreamWriter } from "./present.ts";
+import { presentBody, presentStream, type StreamWriter } from "./present-answer.ts";
 
 /** POST /v1/chat/completions (section 4.1). */
 export function chatCompletions(

@@ -25,7 +25,7 @@ import { parseResponse, type ResponseCall } from "../wire/responses/parse.ts";
 import { type ResponseHead, responseBody } from "../wire/responses/response-object.ts";
 import { toMessages } from "../wire/responses/to-messages.ts";
 import { answerGoverned, type ReadConversation, type RequestScope } from "./endpoint.ts";
-import { presentBody, presentStream, type StreamWriter } from "./present.ts";
+import { presentBody, presentStream, type StreamWriter } from "./present-answer.ts";
 import { type Conversation, findConversation } from "./response-conversation.ts";
 
 /** POST /v1/responses (section 4.2): translated into a governed call, and its answer translated back. */

@@ -3,7 +3,7 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import { createLeaf } from "../evidence/leaves.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
 import type { GatewayResponse } from "../http/gateway-response.ts";
-import { queryOf } from "../http/route-path.ts";
+import { queryOf } from "../http/path-after-v1.ts";
 import { orUnavailable } from "../pipeline/store-calls.ts";
 import { listInputItems as listItems } from "../wire/responses/input-items.ts";
 import { isResponseId } from "../wire/responses/item-ids.ts";

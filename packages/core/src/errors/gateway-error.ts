@@ -57,11 +57,14 @@ export class GatewayError extends Error {
   }
 }
 
-/** The error body: all four keys are always present. */
-export function errorBody(error: GatewayError): string {
-  return JSON.stringify({
-    error: { message: error.message, type: error.type, param: error.param, code: error.wireCode },
-  });
+/** The body of every error over HTTP, as JSON. All four keys are always present. */
+export function errorBody({
+  message,
+  type,
+  param,
+  wireCode: code,
+}: Pick<GatewayError, "message" | "type" | "param" | "wireCode">): string {
+  return JSON.stringify({ error: { message, type, param, code } });
 }
 
 /** The error to send over HTTP. Errors of other origin, and those of the administration, become `internal_error`. */

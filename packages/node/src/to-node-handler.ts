@@ -1,9 +1,19 @@
 import type { ServerResponse } from "node:http";
-import type { AnswerHandler, FetchHandler } from "./handler.ts";
+import type { GatewayRequest, GatewayResponse } from "@tollgate/core";
 import { type NodeHandlerOptions, requireHandlerOptions } from "./handler-options.ts";
 import { refuse } from "./refuse.ts";
-import { send, sendAnswer } from "./send.ts";
+import { send, sendAnswer } from "./send-answer.ts";
 import { type IncomingRequest, toRequest } from "./to-request.ts";
+
+/** Anything that answers a web `Request` with a `Response`, such as a gateway or a Hono app. */
+export interface FetchHandler {
+  fetch(request: Request): Response | Promise<Response>;
+}
+
+/** A handler whose answers can be sent without a `Response`, such as a gateway. */
+export interface AnswerHandler {
+  answer(request: GatewayRequest): Promise<GatewayResponse>;
+}
 
 /**
  * Mounts a gateway, or any fetch handler, on `node:http`: `createServer(toNodeHandler(gateway))`. The handler never

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { errorText, secretHeaders } from "./error-text.ts";
+import { errorText, secretHeaders } from "./provider-error-text.ts";
 
 const credential = "sk-proj-Abc123Def456Ghi789";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { queryOf, routePath } from "./route-path.ts";
+import { pathAfterV1, queryOf } from "./path-after-v1.ts";
 
-describe("routePath", () => {
+describe("pathAfterV1", () => {
   it.each([
     ["http://host/v1/chat/completions", "chat/completions"],
     ["https://host:8080/mounted/here/v1/chat/completions?x=/v1/y#z", "chat/completions"],
@@ -12,7 +12,7 @@ describe("routePath", () => {
     ["http://host/v1/chat%2fcompletions", "chat%2fcompletions"],
     ["http://host/v1/CHAT/completions", "CHAT/completions"],
   ])("of %j is %j", (url, route) => {
-    expect(routePath(url)).toBe(route);
+    expect(pathAfterV1(url)).toBe(route);
   });
 
   it.each([
@@ -36,7 +36,7 @@ describe("routePath", () => {
     "http://v1/models",
     "",
   ])("finds no path in %j", (url) => {
-    expect(routePath(url)).toBeNull();
+    expect(pathAfterV1(url)).toBeNull();
   });
 });
 

@@ -7,7 +7,7 @@ const irregular = /\/\/|;|\\|\/\.{1,2}(?:\/|$)|\/$/;
  * The part of a URL's path after its last `/v1/`, undecoded: `chat/completions`. Null if the path has no `/v1/`, ends
  * there, or could be understood in two ways.
  */
-export function routePath(url: string): string | null {
+export function pathAfterV1(url: string): string | null {
   const path = pathOf(url);
   const version = path.lastIndexOf("/v1/");
   return version < 0 || irregular.test(path) ? null : path.slice(version + "/v1/".length);
