@@ -56,6 +56,8 @@ export function stepIntent(
       contentSalt: digestOf(stepId),
     },
     instructions: null,
+    claim: null,
+    retryOf: null,
     decision,
     attempt: attemptStart(decision, at),
     holds,
@@ -91,6 +93,7 @@ export function stepSettlement(stepId: string, at: number): StepSettlement {
     },
     reasoning: null,
     response: null,
+    claim: null,
     leaf: { ...leafPlace("step.settled", stepId, at), meta, hash: leafHash(meta) },
   };
 }

@@ -4,6 +4,7 @@ import { budgetPropertyTests } from "./store-contract/budget-property.ts";
 import { budgetRecordTests } from "./store-contract/budget-records.ts";
 import { budgetTests } from "./store-contract/budgets.ts";
 import { changeTests } from "./store-contract/changes.ts";
+import { claimTests } from "./store-contract/claims.ts";
 import { connectionTests } from "./store-contract/connections.ts";
 import { createContractTest, type OpenedStore } from "./store-contract/contract-test.ts";
 import { correctionTests } from "./store-contract/corrections.ts";
@@ -59,6 +60,7 @@ export function describeStoreContract(
     describe("Holds", () => budgetTests(test));
     describe("Holds under random interleavings", () => budgetPropertyTests(test));
     describe("Rate limits", () => rateLimitTests(test));
+    describe("Claims on idempotency keys", () => claimTests(test));
     describe("Budgets", () => budgetRecordTests(test));
     describe("Provider errors", () => attemptErrorTests(test));
     describe("Corrections", () => correctionTests(test));

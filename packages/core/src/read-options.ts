@@ -22,6 +22,7 @@ import { createRandomIds } from "./kernel/ids.ts";
 import { createProcessLoad } from "./kernel/process-load.ts";
 import { createTimers } from "./kernel/timers.ts";
 import { Admission, type AdmissionLimits } from "./limits/admission.ts";
+import { createPaces } from "./limits/paces.ts";
 import { createSlots } from "./limits/slots.ts";
 import type { GatewayOptions } from "./options.ts";
 import { gatewayOptionsSchema } from "./options-schema.ts";
@@ -73,7 +74,6 @@ export function readOptions(options: GatewayOptions): GatewayContext {
   const { limits, deadlines } = boundsOf(checked);
   const clock = options.clock ?? systemClock;
   const ids = options.ids ?? createRandomIds();
-  const prefix = options.headerPrefix ?? "X-Service-";
   const observers = new Set(options.observers);
   const notify = createNotifier(observers);
   const books = firstPrice([
@@ -100,7 +100,7 @@ export function readOptions(options: GatewayOptions): GatewayContext {
       notify({ type: "gateway.degraded", at: clock.now(), what: "prices" }),
     ),
     dataClasses,
-    headerNames: headerNames(prefix),
+    headerNames: headerNames(options.headerPrefix ?? "X-Service-"),
     limits,
     deadlines,
     retention: retention.retention,
@@ -108,6 +108,7 @@ export function readOptions(options: GatewayOptions): GatewayContext {
     onDisconnect: options.onDisconnect ?? null,
     toolOutputs: options.toolOutputs ?? "text",
     upstreams: createUpstreams(checked.upstreams ?? {}, clock, notify),
+    replays: createPaces(clock, { burst: 300, interval: 200, maxOwners: 10_000 }),
     drains: createSlots({ max: limits.drains, maxPerOwner: limits.drainsPerKey }),
     admission: createAdmission(options.load, { ...limits, turn: deadlines.turn }, clock),
     openSteps: createOpenSteps(ids.uuid()),

@@ -30,6 +30,8 @@ describe.each(stores)("activity on %s (section 1)", (_, open) => {
         stepNumber: 0,
         droppedFields: {},
         metadata: {},
+        idempotencyKeySha256: null,
+        retryOf: null,
         dataClass: "D1_INTERNAL",
         decisionId: expect.stringMatching(/^[0-9a-f-]{36}$/),
         requestedModel: "test/tollgate/scripted",

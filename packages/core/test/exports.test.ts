@@ -57,7 +57,7 @@ describe.each(stores)("exports on %s", (_, open) => {
         "finishReason,promptTokens,completionTokens,totalTokens,cachedTokens,reasoningTokens," +
         "usageBasis,costNanoUsd,billedTo,head,replyHead,attempts,cacheWriteTokens," +
         "cacheWrite1hTokens,audioInputTokens,audioOutputTokens,imageInputTokens," +
-        "imageOutputTokens,costBasis,serviceTier,metadata,error",
+        "imageOutputTokens,costBasis,serviceTier,metadata,error,idempotencyKeySha256,retryOf",
     );
     const [newest] = (await gateway.steps.list({ organizationId })).data;
     expect(rows).toHaveLength(2);
@@ -68,7 +68,7 @@ describe.each(stores)("exports on %s", (_, open) => {
         '"\'=HYPERLINK(""x"",""y"")",api,chat_completions,false',
         `${newest?.sessionId},${newest?.turnId},0,D1_INTERNAL,${newest?.decisionId}`,
         "test/tollgate/scripted,test/tollgate/scripted,completed,,stop,10,5,15,,,reported,20000",
-        `platform,${newest?.head},${newest?.replyHead},1,,,,,,,reported,,,`,
+        `platform,${newest?.head},${newest?.replyHead},1,,,,,,,reported,,,,,`,
       ].join(","),
     );
     const denied = gateway.decisions.export({ organizationId, effect: "deny" }, { format: "csv" });

@@ -31,7 +31,7 @@ export interface Processes {
   /** A key that works in every process. */
   secret(): Promise<string>;
   /** Sends a chat completion request to a process. */
-  post(to: GatewayProcess, fields?: object): Promise<RawClient>;
+  post(to: GatewayProcess, fields?: object, headers?: readonly string[]): Promise<RawClient>;
   /** The content of the database, read by a separate process. */
   dump(): Promise<StoreDump>;
   steps(): Promise<readonly Step[]>;
@@ -70,10 +70,10 @@ export async function openProcesses(
       started.push(child);
       return child;
     },
-    async post(to, fields) {
+    async post(to, fields, headers = []) {
       const client = await rawClient(to.url);
-      const headers = ["connection: close"];
-      client.post(chat(fields), { secret: await secretOf(), headers });
+      const all = ["connection: close", ...headers];
+      client.post(chat(fields), { secret: await secretOf(), headers: all });
       return client;
     },
     steps: async () => (await readPlace(place)).steps.toReversed(),

@@ -42,6 +42,10 @@ const experiments: Readonly<Record<string, Experiment>> = {
     summary: "hard budgets are exhausted while processes are killed",
     load: () => import("./holds.ts"),
   },
+  idempotency: {
+    summary: "requests are repeated under idempotency keys while processes are killed",
+    load: () => import("./idempotency.ts"),
+  },
   kills: {
     summary: "a gateway under load is killed at random points",
     load: () => import("./kills.ts"),

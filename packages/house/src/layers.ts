@@ -45,6 +45,7 @@ const layers: readonly Layer[] = [
       "budgets",
       "connections",
       "limits",
+      "idempotency",
       "responses",
       "attempts",
       "evidence",

@@ -3,8 +3,12 @@ import {
   type AppliedCorrection,
   type BudgetCounter,
   type BudgetCounterKey,
+  type ClaimEnding,
+  type ClaimIntent,
   type CommittedContent,
   type Correction,
+  type EarlierClaim,
+  type EndpointName,
   type EvidenceLeaf,
   GatewayError,
   type HoldUnit,
@@ -61,6 +65,13 @@ export type Operation =
       readonly write: "relink response";
       readonly row: RowName & Pick<ResponseRecord, "builtOn" | "inherited">;
     }
+  /** The rule found no such claim. If it exists by now, the driver runs the rule again. */
+  | { readonly write: "insert claim"; readonly row: ClaimRecord }
+  /** Changes nothing if another Step has the claim by now. The same goes for the next two. */
+  | { readonly write: "settle claim"; readonly row: ClaimName & { readonly ending: SettledClaim } }
+  /** Drops the answer. Until the claim expires, a repeat learns that it isn't kept. */
+  | { readonly write: "forget claim"; readonly row: ClaimName }
+  | { readonly write: "remove claim"; readonly row: ClaimName }
   /** Keeps its Session, its transcript and its holds. */
   | { readonly write: "remove step"; readonly row: RowName }
   /** Removes all content and salts of its parts and errors. Keeps chain values and commitments. */
@@ -106,6 +117,8 @@ export interface View extends SessionView, ResponseView, RetentionView {
   openedBefore(organizationId: string, stepId: string): StepRecord | null;
   /** Every hold of a Step, including settled ones. */
   holds(step: StepRecord): readonly HoldRecord[];
+  /** The claim on an idempotency key, expired or not. Null if there is none. */
+  claim(key: ClaimKey): ClaimRecord | null;
   /** Null if nothing was ever held on it. */
   counter(key: BudgetCounterKey): BudgetCounter | null;
   /** The corrections of a Step's attempts, oldest first. */
@@ -134,16 +147,19 @@ export interface SessionView {
 /** The reads for storing and removing responses. */
 export interface ResponseView {
   /** Null if it doesn't exist. An expired response exists until it is removed. */
-  response(
-    organizationId: string,
-    id: string,
-  ): (Owner & Pick<ResponseRecord, "expiresAt" | "builtOn">) | null;
+  response(organizationId: string, id: string): ViewedResponse | null;
   messagesOf(organizationId: string, id: string): Pick<ResponseRecord, "inherited" | "messages">;
   /** The ids of the responses built directly on this one. */
   continuations(organizationId: string, id: string): readonly string[];
   /** The responses of all organizations that have expired, oldest expiry first. */
   expiredResponses(at: number, limit: number): readonly RowName[];
+  /** The claims of all organizations that have expired, oldest expiry first. */
+  expiredClaims(at: number, limit: number): readonly ClaimName[];
 }
+
+/** A response without its content. */
+export type ViewedResponse = Owner &
+  Pick<ResponseRecord, "stepId" | "expiresAt" | "builtOn" | "idempotencyKeySha256">;
 
 /** The reads for retention. Every list is bounded, and starts with the rows to remove first. */
 export interface RetentionView extends Pick<SessionView, "session"> {
@@ -279,7 +295,35 @@ export interface ResponseRecord extends StoredResponse {
   readonly builtOn: string | null;
   /** Earlier messages that no other stored response contains: a JSON array in UTF-8. */
   readonly inherited: Uint8Array;
+  /** Of its Step; null without one. */
+  readonly idempotencyKeySha256: string | null;
 }
+
+/** Finds a claim. Another API key's claim on an equal idempotency key is unrelated. */
+export interface ClaimKey {
+  readonly organizationId: string;
+  readonly keyId: string;
+  readonly endpoint: EndpointName;
+  readonly keySha256: ClaimIntent["keySha256"];
+}
+
+/** The claim of one Step. */
+export interface ClaimName extends ClaimKey {
+  readonly stepId: string;
+}
+
+/** A claim on an idempotency key: one Step answers for it. */
+export interface ClaimRecord
+  extends ClaimName,
+    Pick<ClaimIntent, "requestSha256">,
+    Pick<EarlierClaim, "decisionId" | "dataClass" | "openedAt" | "answer"> {
+  readonly state: "in_progress" | SettledClaim["state"];
+  /** Null while its Step is open. */
+  readonly expiresAt: number | null;
+}
+
+/** How a claim ends that isn't freed. */
+export type SettledClaim = Exclude<ClaimEnding, { readonly state: "freed" }>;
 
 /** A policy decision, and the owner of the request it was made for. */
 export interface DecisionRecord {

@@ -12,6 +12,7 @@ import {
   type StepIntent,
 } from "@tollgate/core/store";
 import { chainHead, chainLength, chainSlice } from "./chain.ts";
+import { claimKey } from "./claims.ts";
 import { CounterDraft, insertHolds, refusedHold } from "./holds.ts";
 import {
   type Decision,
@@ -25,8 +26,8 @@ import {
 import { type Assignment, assignSession, foundSessionOf } from "./sessions.ts";
 
 /**
- * Opens a Step. Checks the key, the Session, the version of the budgets and the holds in this order; the first failure
- * determines the refusal. If the Step is already open, returns the first result again.
+ * Opens a Step. Checks the key, the claim on an idempotency key, the Session, the version of the budgets and the holds in this
+ * order; the first failure determines the refusal. If the Step is already open, returns the first result again.
  * @throws GatewayError `invalid_argument` for a chain that does not fit its messages
  */
 export function openStep(view: View, intent: StepIntent): Decision<OpenStepResult> {
@@ -39,6 +40,8 @@ export function openStep(view: View, intent: StepIntent): Decision<OpenStepResul
   if (key?.userId !== owner.userId || !keyIsLive(key, intent.at))
     return refuse({ code: "invalid_api_key" });
   if (key.version !== intent.keyVersion) return refuse({ code: "key_changed" });
+  const claim = claimKey(view, intent);
+  if ("found" in claim) return refuse({ code: "claimed", ...claim });
   const assignment = assignSession(view, intent);
   if ("code" in assignment) return refuse(assignment);
   if (!isExpectedSession(transcript.expectedSession, foundSessionOf(assignment)))
@@ -52,7 +55,7 @@ export function openStep(view: View, intent: StepIntent): Decision<OpenStepResul
   const { organizationId } = owner;
   const holder = { organizationId, stepId, attempt: intent.attempt.number };
   const change = operationsFor(intent, assignment, record);
-  change.push(...counters.operations(), ...insertHolds(holder, intent.holds));
+  change.push(...claim, ...counters.operations(), ...insertHolds(holder, intent.holds));
   const result = openingOf(record);
   const withPaces = (paces: readonly number[]): OpenStepResult =>
     paces.length === 0 ? result : { ...result, paces };
@@ -251,6 +254,8 @@ function stepOf(
     stepNumber: intent.stepNumber,
     droppedFields: { ...intent.droppedFields },
     metadata: Object.fromEntries(Object.entries(intent.metadata)),
+    idempotencyKeySha256: intent.claim?.keySha256 ?? null,
+    retryOf: intent.retryOf,
     openedAt: intent.at,
     settledAt: null,
     outcome: null,

@@ -4,6 +4,7 @@ import type {
   SweepResult,
   TranscriptSweep,
 } from "@tollgate/core/store";
+import { forgetClaim } from "./claims.ts";
 import {
   type Change,
   type Decision,
@@ -17,7 +18,10 @@ import {
 } from "./model.ts";
 import { originOf } from "./sessions.ts";
 
-/** Deletes an owner's response that has not expired, and writes the leaf. Returns whether it existed. */
+/**
+ * Deletes an owner's response that has not expired, with the copy that a claim on an idempotency key keeps, and writes the
+ * leaf. Returns whether it existed.
+ */
 export function deleteResponse(
   view: ResponseView,
   { owner, id, at, leaf }: Parameters<ResponseRepository["delete"]>[0],
@@ -25,17 +29,22 @@ export function deleteResponse(
   const { organizationId } = owner;
   const response = view.response(organizationId, id);
   if (!response || !isOwnedBy(owner, response) || response.expiresAt <= at) return unchanged(false);
-  const change = removeResponses(view, [{ organizationId, id }]);
+  const change = [...removeResponses(view, [{ organizationId, id }]), ...forgetClaim(response)];
   return { result: true, change: [...change, { write: "insert leaf", row: leaf }] };
 }
 
-/** Removes expired responses, oldest expiry first. Returns the number removed. */
+/** Removes expired responses, then expired claims, oldest expiry first. Returns the number removed. */
 export function sweepResponses(
   view: ResponseView,
   { at, limit }: Parameters<ResponseRepository["sweep"]>[0],
 ): Decision<number> {
   const expired = view.expiredResponses(at, limit);
-  return { result: expired.length, change: removeResponses(view, expired) };
+  const claims = expired.length < limit ? view.expiredClaims(at, limit - expired.length) : [];
+  const removed = claims.map((row) => ({ write: "remove claim", row }) as const);
+  return {
+    result: expired.length + claims.length,
+    change: [...removeResponses(view, expired), ...removed],
+  };
 }
 
 /**

@@ -15,6 +15,7 @@ import {
   type StepSettlement,
 } from "@tollgate/core/store";
 import { chainHead, chainLength } from "./chain.ts";
+import { settleClaim } from "./claims.ts";
 import { CounterDraft, insertHolds, refusedHold, settleHolds } from "./holds.ts";
 import {
   type Charge,
@@ -116,7 +117,8 @@ function addCharge(a: Charge, b: Charge): Charge {
 
 /**
  * Settles a Step once. A later settlement changes nothing and returns the recorded outcome. Holds settle at the amount
- * spent, the reply joins the Session unless other messages took its place, and the response is stored.
+ * spent, the reply joins the Session unless other messages took its place, the response is stored, and the claim on an
+ * idempotency key keeps the answer or is freed.
  * @throws GatewayError `step_not_found`, or `invalid_argument` for an attempt that isn't running, an invalid chain, or a
  * response of another Step or owner
  */
@@ -136,11 +138,12 @@ export function settleStep(view: View, settlement: StepSettlement): Decision<Set
   const spent = addCharge(record.carried, attempt.charge);
   const holds = settleHolds(view, counters, record, spent);
   const change: Operation[] = [
-    ...(response ? [responseOperation(view, response)] : []),
+    ...(response ? [responseOperation(view, step, response)] : []),
     ...counters.operations(),
     ...holds,
     ...contentOperations(record, session, settlement),
     { write: "settle step", row: { ...record, step: endedStep(step, attempts, settlement) } },
+    ...settleClaim(step, settlement),
   ];
   const error = errorRecord(step, attempt);
   if (error) change.push({ write: "insert error", row: error });
@@ -211,7 +214,11 @@ function requireOwnResponse(step: Step, response: ResponseDraft): void {
 const nothingInherited = Buffer.from("[]");
 
 /** Links a response to the one it continues, if that is still stored, so that no message is stored twice. */
-function responseOperation(view: View, draft: ResponseDraft): Operation {
+function responseOperation(
+  view: View,
+  { idempotencyKeySha256 }: Step,
+  draft: ResponseDraft,
+): Operation {
   const { organizationId, previousResponseId } = draft;
   const previous =
     previousResponseId === null ? null : view.response(organizationId, previousResponseId);
@@ -220,6 +227,7 @@ function responseOperation(view: View, draft: ResponseDraft): Operation {
     ...draft,
     builtOn,
     inherited: builtOn === null ? draft.inherited : nothingInherited,
+    idempotencyKeySha256,
   };
   return { write: "insert response", row };
 }

@@ -68,6 +68,8 @@ export function stepIntent(stepId: string, holds: readonly Hold[] = [], text = s
       contentSalt: digestOf(stepId),
     },
     instructions: null,
+    claim: null,
+    retryOf: null,
     decision,
     attempt: {
       number: 1,
@@ -131,6 +133,7 @@ export function stepSettlement(stepId: string): StepSettlement {
     },
     reasoning: null,
     response: null,
+    claim: null,
     leaf: leafOf("step.settled", stepId),
   };
 }

@@ -33,6 +33,8 @@ export function viewOf(rows: Rows): View {
     messagesOf: () => ({ inherited: new Uint8Array(), messages: new Uint8Array() }),
     continuations: () => [],
     expiredResponses: () => [],
+    expiredClaims: () => [],
+    claim: () => null,
     organizationsOfOldSteps: () => [],
     oldSteps: () => [],
     organizationsOfOldSessions: () => [],

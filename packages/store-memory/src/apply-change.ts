@@ -1,5 +1,6 @@
 import {
   type Change,
+  type ClaimRecord,
   type CorrectionRecord,
   type Decision,
   type DecisionRecord,
@@ -16,7 +17,14 @@ import {
   type StepRecord,
   type View,
 } from "@tollgate/store-engine";
-import { copyResponse, type SessionRow, type State, type StepRow, touchSession } from "./state.ts";
+import {
+  claimKeyOf,
+  copyResponse,
+  type SessionRow,
+  type State,
+  type StepRow,
+  touchSession,
+} from "./state.ts";
 import { viewOf } from "./view.ts";
 
 /** Runs a rule on the state and writes its change. Nothing is awaited in between, so it is atomic. */
@@ -110,6 +118,8 @@ function apply(state: State, operation: Operation): void {
     case "insert leaf":
       state.leaves.insert(operation.row);
       break;
+    default:
+      applyToClaim(state, operation);
   }
 }
 
@@ -186,9 +196,9 @@ function insertError(state: State, error: ErrorRecord): void {
 }
 
 function insertResponse(state: State, response: ResponseRecord): void {
-  const { builtOn } = response;
+  const { builtOn, idempotencyKeySha256 } = response;
   const inherited = new Uint8Array(response.inherited);
-  state.responses.set({ ...copyResponse(response), builtOn, inherited });
+  state.responses.set({ ...copyResponse(response), builtOn, inherited, idempotencyKeySha256 });
 }
 
 function relinkResponse(
@@ -197,6 +207,27 @@ function relinkResponse(
 ): void {
   const response = requireRow(state.responses.response(organizationId, id));
   state.responses.set({ ...response, ...link });
+}
+
+type ClaimOperation = Extract<Operation, { readonly write: `${string} claim` }>;
+
+/** Changes a claim, unless another Step has it by now. */
+function applyToClaim({ claims }: State, operation: ClaimOperation): void {
+  const key = claimKeyOf(operation.row);
+  if (operation.write === "insert claim") {
+    claims.set(key, operation.row);
+    return;
+  }
+  const claim = claims.get(key);
+  if (claim?.stepId !== operation.row.stepId) return;
+  if (operation.write === "remove claim") claims.delete(key);
+  else claims.set(key, { ...claim, answer: null, ...changeOf(operation) });
+}
+
+function changeOf(
+  operation: Extract<ClaimOperation, { readonly write: "settle claim" | "forget claim" }>,
+): Partial<ClaimRecord> {
+  return operation.write === "settle claim" ? operation.row.ending : { state: "not_kept" };
 }
 
 function insertCorrection(state: State, correction: CorrectionRecord): void {

@@ -20,6 +20,8 @@ import {
   type Tenant,
 } from "@tollgate/core/store";
 import type {
+  ClaimKey,
+  ClaimRecord,
   CorrectionRecord,
   ErrorRecord,
   HoldRecord,
@@ -60,6 +62,8 @@ export interface State {
   readonly raises: BudgetRaise[];
   readonly counters: Counters;
   readonly responses: Responses;
+  /** By `claimKeyOf`. */
+  readonly claims: Map<string, ClaimRecord>;
   budgetsVersion: number;
   /** The version of the latest policy. Null before the first. */
   policyVersion: string | null;
@@ -89,6 +93,7 @@ export function createState(): State {
     raises: [],
     counters: createCounters(),
     responses: createResponses(),
+    claims: new Map(),
     budgetsVersion: 0,
     policyVersion: null,
     updates: 0,
@@ -444,7 +449,7 @@ function newestPeriodFirst(a: Place, b: Place): number {
 }
 
 /** The stored responses. Each is linked to the one it is built on, or has the messages before it. */
-interface Responses extends Omit<ResponseView, "response"> {
+interface Responses extends Omit<ResponseView, "response" | "expiredClaims"> {
   response(organizationId: string, id: string): ResponseRecord | null;
   /** A response and the responses it is built on, oldest first. */
   chain(response: ResponseRecord): readonly ResponseRecord[];
@@ -504,6 +509,11 @@ function createResponses(): Responses {
   };
 }
 
+/** The key of a claim as one text. */
+export function claimKeyOf({ organizationId, keyId, endpoint, keySha256 }: ClaimKey): string {
+  return JSON.stringify([organizationId, keyId, endpoint, keySha256]);
+}
+
 /** An id is unique only within its organization. */
 function keyOf({ organizationId, id }: RowName): string {
   return JSON.stringify([organizationId, id]);
@@ -514,7 +524,12 @@ function byExpiry(a: ResponseRecord, b: ResponseRecord): number {
 }
 
 /** Copies a response and its bytes, so later changes to the original don't show. */
-export function copyResponse({ builtOn, inherited, ...response }: ResponseRecord): StoredResponse {
+export function copyResponse({
+  builtOn: _builtOn,
+  inherited: _inherited,
+  idempotencyKeySha256: _key,
+  ...response
+}: ResponseRecord): StoredResponse {
   return {
     ...response,
     body: new Uint8Array(response.body),

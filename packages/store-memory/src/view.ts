@@ -1,5 +1,5 @@
 import type { RetentionView, SessionState, View } from "@tollgate/store-engine";
-import type { SessionRow, State } from "./state.ts";
+import { claimKeyOf, type SessionRow, type State } from "./state.ts";
 
 /** Hex characters of one chain value. */
 const width = 64;
@@ -14,6 +14,15 @@ export function viewOf(state: State): View {
     messagesOf: state.responses.messagesOf,
     continuations: state.responses.continuations,
     expiredResponses: state.responses.expiredResponses,
+    expiredClaims(at, limit) {
+      const expired = [...state.claims.values()].flatMap((claim) =>
+        claim.expiresAt !== null && claim.expiresAt <= at ? [{ claim, by: claim.expiresAt }] : [],
+      );
+      return expired
+        .sort((a, b) => a.by - b.by)
+        .slice(0, limit)
+        .map(({ claim }) => claim);
+    },
     budgetsVersion: () => state.budgetsVersion,
     session,
     sessionOfTurn(organizationId, turnId) {
@@ -32,6 +41,7 @@ export function viewOf(state: State): View {
     step: (organizationId, id) => state.steps.get(organizationId, id)?.record ?? null,
     openedBefore: (organizationId, id) => state.steps.get(organizationId, id)?.record ?? null,
     holds: ({ step }) => state.steps.get(step.organizationId, step.id)?.holds ?? [],
+    claim: (key) => state.claims.get(claimKeyOf(key)) ?? null,
     counter: (key) => state.counters.get(key),
     corrections: (organizationId, id) => state.steps.get(organizationId, id)?.corrections ?? [],
     hasDecision: (organizationId, id) => state.decisions.get(organizationId, id) !== null,

@@ -5,6 +5,7 @@ export { continued, listed } from "./index-conditions.ts";
 export { lists } from "./lists.ts";
 export { createRepositories } from "./repositories/repositories.ts";
 export { counterToRow, moveToRow } from "./rows/budget-row.ts";
+export { claimKeyToRow } from "./rows/claim-row.ts";
 export { correctionToRow } from "./rows/correction-row.ts";
 export { decisionColumns, decisionFromRow, decisionToRow } from "./rows/decision-row.ts";
 export { errorToRow } from "./rows/error-row.ts";
@@ -45,6 +46,7 @@ export {
   type SqlParameters,
 } from "./statement.ts";
 export { administrationStatements } from "./statements/administration.ts";
+export { claimStatements } from "./statements/claim.ts";
 export { holdStatements } from "./statements/hold.ts";
 export { leaseStatements } from "./statements/lease.ts";
 export { openStepStatements, recentMatches } from "./statements/open-step.ts";
@@ -61,4 +63,4 @@ export type { Reads } from "./view/reads.ts";
 export { viewRows } from "./view/rows-view.ts";
 export { SessionReads } from "./view/session-reads.ts";
 export { viewRetention } from "./view/view-retention.ts";
-export { type RowWrite, rowsOf, writes } from "./writes.ts";
+export { type RowWrite, rowOfClaim, rowsOf, writes } from "./writes.ts";

@@ -19,6 +19,7 @@ export function schemaSteps(dialect: SqlDialect): ReadonlyMap<number, readonly s
         ...sessions(dialect),
         ...steps(dialect),
         ...responses(dialect),
+        ...claims(dialect),
         ...evidence(dialect),
         ...budgets(dialect),
       ],
@@ -120,7 +121,7 @@ function steps({ text, integer, bytes, stepsTable, stepsBesides }: SqlDialect): 
       key_label ${text} NOT NULL, source ${text} NOT NULL, endpoint ${text} NOT NULL, stream ${integer} NOT NULL,
       requested_model ${text} NOT NULL, data_class ${text} NOT NULL, decision_id ${text} NOT NULL,
       session_id ${text} NOT NULL, turn_id ${text} NOT NULL, step_number ${integer} NOT NULL,
-      dropped_fields ${text}, metadata ${text}, process_id ${text} NOT NULL, opened_at ${integer} NOT NULL, settled_at ${integer},
+      dropped_fields ${text}, metadata ${text}, idempotency_key ${bytes}, retry_of ${text}, process_id ${text} NOT NULL, opened_at ${integer} NOT NULL, settled_at ${integer},
       outcome ${text} NOT NULL, reason ${text}, finish_reason ${text},
       head ${bytes} NOT NULL, length ${integer} NOT NULL, reply_head ${bytes},
       opened_session ${integer} NOT NULL, branched_from_session_id ${text}, holds ${integer} NOT NULL,
@@ -152,13 +153,29 @@ function responses({ text, integer, bytes, keyedTable }: SqlDialect): readonly s
     `CREATE TABLE responses (
       organization_id ${text} NOT NULL, id ${text} NOT NULL, user_id ${text} NOT NULL, key_id ${text} NOT NULL,
       step_id ${text} NOT NULL, session_id ${text} NOT NULL, data_class ${text} NOT NULL,
-      previous_response_id ${text}, built_on ${text}, created_at ${integer} NOT NULL,
+      previous_response_id ${text}, built_on ${text}, idempotency_key ${bytes}, created_at ${integer} NOT NULL,
       expires_at ${integer} NOT NULL, inherited ${bytes} NOT NULL, messages ${bytes} NOT NULL,
       input ${bytes} NOT NULL, body ${bytes} NOT NULL,
       PRIMARY KEY (organization_id, id))${keyedTable}`,
     `CREATE INDEX responses_by_origin ON responses (organization_id, built_on)
       WHERE built_on IS NOT NULL`,
     `CREATE INDEX responses_by_expiry ON responses (expires_at, organization_id, id)`,
+  ];
+}
+
+function claims({ text, integer, bytes, keyedTable }: SqlDialect): readonly string[] {
+  return [
+    // Claims on idempotency keys. `idempotency_key` and `request` are digests. `headers` and `body` are the kept answer.
+    `CREATE TABLE claims (
+      organization_id ${text} NOT NULL, key_id ${text} NOT NULL, endpoint ${text} NOT NULL,
+      idempotency_key ${bytes} NOT NULL, step_id ${text} NOT NULL, request ${bytes} NOT NULL,
+      decision_id ${text} NOT NULL, data_class ${text} NOT NULL, opened_at ${integer} NOT NULL,
+      state ${text} NOT NULL, expires_at ${integer}, headers ${text}, body ${bytes},
+      PRIMARY KEY (organization_id, key_id, endpoint, idempotency_key))${keyedTable}`,
+    // The claims of open Steps don't expire.
+    `CREATE INDEX claims_by_expiry ON claims
+      (expires_at, organization_id, key_id, endpoint, idempotency_key, step_id)
+      WHERE expires_at IS NOT NULL`,
   ];
 }
 

@@ -1,5 +1,12 @@
 import type { Operation, RowName } from "@tollgate/store-engine";
 import { holdToRow } from "./rows/budget-row.ts";
+import {
+  claimColumns,
+  claimNameToRow,
+  claimToRow,
+  forgottenClaimToRow,
+  settledClaimToRow,
+} from "./rows/claim-row.ts";
 import { correctionColumns, correctionToRow } from "./rows/correction-row.ts";
 import { decisionColumns, decisionToRow } from "./rows/decision-row.ts";
 import { errorColumns, errorToRow } from "./rows/error-row.ts";
@@ -33,6 +40,7 @@ export interface RowWrite {
 const byId = ["organization_id", "id"];
 const bySession = ["organization_id", "session_id"];
 const byOpenStep = ["process_id", "step_id", "organization_id"];
+const ofClaim = ["organization_id", "key_id", "endpoint", "idempotency_key", "step_id"];
 const ofHold = ["organization_id", "step_id", "attempt", "budget_id", "subject", "period_start"];
 
 /** Every way in which the changes of decisions write rows, except counters, in the order of writing. */
@@ -59,6 +67,11 @@ export const writes = {
   response: insertion("claim", "responses", responseRecordColumns),
   relinkedResponse: update("responses", byId, ["built_on", "inherited"]),
   removedResponse: removal("responses", byId),
+  // An expired claim goes before the one that replaces it.
+  removedClaim: removal("claims", ofClaim),
+  claim: insertion("claim", "claims", claimColumns),
+  settledClaim: update("claims", ofClaim, ["state", "expires_at", "headers", "body"]),
+  forgottenClaim: update("claims", ofClaim, ["state", "headers", "body"]),
   part: insertion("insert", "transcript_parts", partColumns),
   erasedParts: update("transcript_parts", bySession, ["content", "salt"]),
   error: insertion("insert", "attempt_errors", errorColumns),
@@ -166,6 +179,11 @@ export function rowsOf(operation: RowOperation, sequence: number): readonly Name
     }
     case "remove response":
       return [["removedResponse", nameToRow(operation.row)]];
+    case "insert claim":
+    case "settle claim":
+    case "forget claim":
+    case "remove claim":
+      return [rowOfClaim(operation)];
     case "insert part":
       return [["part", partToRow(operation.row)]];
     case "insert error":
@@ -196,6 +214,22 @@ export function rowsOf(operation: RowOperation, sequence: number): readonly Name
       return [["correction", correctionToRow(operation.row, sequence)]];
     case "insert leaf":
       return [["leaf", leafToRow(operation.row, sequence)]];
+  }
+}
+
+/** The row of an operation on a claim. */
+export function rowOfClaim(
+  operation: Extract<Operation, { readonly write: `${string} claim` }>,
+): NamedRow {
+  switch (operation.write) {
+    case "insert claim":
+      return ["claim", claimToRow(operation.row)];
+    case "settle claim":
+      return ["settledClaim", settledClaimToRow(operation.row, operation.row.ending)];
+    case "forget claim":
+      return ["forgottenClaim", forgottenClaimToRow(operation.row)];
+    case "remove claim":
+      return ["removedClaim", claimNameToRow(operation.row)];
   }
 }
 

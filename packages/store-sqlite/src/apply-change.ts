@@ -23,6 +23,7 @@ import {
   partToRow,
   responseRecordToRow,
   retentionStatements,
+  rowOfClaim,
   type SqlParameters,
   sessionToRow,
   stepToRow,
@@ -134,6 +135,10 @@ function apply(
     case "mark erased": {
       const { organizationId, updated } = operation.row;
       return run(writes.erasure.statement, { organization_id: organizationId, updated });
+    }
+    default: {
+      const [write, row] = rowOfClaim(operation);
+      return run(writes[write].statement, row);
     }
   }
 }

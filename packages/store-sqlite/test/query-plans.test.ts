@@ -2,6 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import {
   administrationStatements,
   type Condition,
+  claimStatements,
   compileStatement,
   createConditions,
   erasureStatements,
@@ -70,9 +71,11 @@ const { keepHolds: _keep, ...carried } = embeddingStatements;
 /** The writes of SQLite that embed nothing in the row of a Step. */
 const { session, movedSession, turn, response, relinkedResponse, removedResponse } = writes;
 const { part, error, erasure, decision, correction, leaf } = writes;
+const { claim, settledClaim, forgottenClaim, removedClaim } = writes;
 const written = Object.entries({
   ...{ session, movedSession, turn, response, relinkedResponse, removedResponse },
   ...{ part, error, erasure, decision, correction, leaf },
+  ...{ claim, settledClaim, forgottenClaim, removedClaim },
 }).map(([name, { statement }]) => [`write ${name}`, statement] as const);
 
 const statements = {
@@ -83,6 +86,9 @@ const statements = {
   ...carried,
   ...transcriptStatements,
   ...responseStatements,
+  ...Object.fromEntries(
+    Object.entries(claimStatements).map(([name, text]) => [`claims ${name}`, text]),
+  ),
   ...leased,
   ...administered,
 };
@@ -105,12 +111,15 @@ describe("no statement of a request scans a table or all rows of an organization
     expect(plan.filter((line) => line.startsWith("SCAN"))).toHaveLength(1);
   });
 
-  it("finds continuations and expired responses through their own indexes without sorting", () => {
+  it("finds continuations, expired responses and expired claims through their own indexes without sorting", () => {
     expect(planOf(responseStatements.continuations)).toEqual([
       "SEARCH responses USING COVERING INDEX responses_by_origin (organization_id=? AND built_on=?)",
     ]);
     expect(planOf(responseStatements.expired)).toEqual([
       "SEARCH responses USING COVERING INDEX responses_by_expiry (expires_at<?)",
+    ]);
+    expect(planOf(claimStatements.expired)).toEqual([
+      "SEARCH claims USING COVERING INDEX claims_by_expiry (expires_at<?)",
     ]);
   });
 

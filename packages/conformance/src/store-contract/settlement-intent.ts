@@ -68,6 +68,7 @@ export function settlementFor(
     attempt: attemptSettlement(step.attempt.number, { outcome, ...attempt }),
     reasoning: null,
     response: null,
+    claim: null,
     leaf: parts.leaf,
     ...rest,
     reply: reply && replyFor(step, salt, { messages: reply, joins }),

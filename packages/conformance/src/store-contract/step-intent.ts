@@ -83,6 +83,8 @@ export function stepFor(
     droppedFields: {},
     metadata: {},
     instructions: null,
+    claim: null,
+    retryOf: null,
     // Usually a decision has the time of its Step. A store may optimize for that, but must accept others.
     decision: messages.length % 2 === 1 ? { ...decision, at } : decision,
     attempt: attemptStart(decision.id, at),

@@ -13,8 +13,10 @@ export function stepTests(test: ContractTest): void {
     const messages = [user("hello")];
     const droppedFields = { annotations: 2, '__proto "quoted"': 1, "…": 7 };
     const metadata = { ticket: "T-17", "": "\n" };
+    const claim = { keySha256: "0a".repeat(32), requestSha256: "b0".repeat(32) };
+    const retryOf = intents.id();
     const changed = { stream: true, stepNumber: 3, source: "app", droppedFields, metadata };
-    const intent = intents.step(messages, changed);
+    const intent = intents.step(messages, { ...changed, claim, retryOf });
     const { sessionId, turnId } = await expectOpened(store.openStep(intent));
     expect(await store.steps.get(organizationId, intent.stepId)).toEqual({
       ...intents.owner,
@@ -31,6 +33,8 @@ export function stepTests(test: ContractTest): void {
       stepNumber: 3,
       droppedFields,
       metadata,
+      idempotencyKeySha256: claim.keySha256,
+      retryOf,
       openedAt: intent.at,
       settledAt: null,
       outcome: null,

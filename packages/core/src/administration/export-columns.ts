@@ -48,6 +48,9 @@ const laterFigures = [
   "serviceTier",
 ] as const;
 
+/** The latest columns. */
+const repeats = ["idempotencyKeySha256", "retryOf"] as const;
+
 /** The columns of a CSV file. Their order is part of the format, so add new ones at the end. */
 export const activityColumns: readonly ExportColumn<ActivityRecord>[] = plain<ActivityRecord>()([
   ...place,
@@ -61,6 +64,7 @@ export const activityColumns: readonly ExportColumn<ActivityRecord>[] = plain<Ac
   "timeToFirstTokenMs",
   "toolCalls",
   ...laterFigures,
+  ...repeats,
 ]);
 
 export const stepColumns: readonly ExportColumn<StepRecord>[] = [
@@ -69,6 +73,7 @@ export const stepColumns: readonly ExportColumn<StepRecord>[] = [
   ...plain<StepRecord>()(laterFigures),
   ["metadata", ({ metadata }) => (isEmpty(metadata) ? null : JSON.stringify(metadata))],
   ["error", ({ attempts }) => attempts.at(-1)?.error?.message ?? null],
+  ...plain<StepRecord>()(repeats),
 ];
 
 function isEmpty(pairs: object): boolean {

@@ -79,6 +79,10 @@ export interface StepRecord extends Usage {
   readonly droppedFields: DroppedFields;
   /** The request's `metadata`; empty if the policy keeps only digests. */
   readonly metadata: Metadata;
+  /** SHA-256 in hex of its `Idempotency-Key`; null without one. */
+  readonly idempotencyKeySha256: string | null;
+  /** The Step that this one probably repeats, because an SDK retried it without an `Idempotency-Key`; null for none. */
+  readonly retryOf: string | null;
   readonly dataClass: string;
   readonly decisionId: string;
   readonly requestedModel: string;

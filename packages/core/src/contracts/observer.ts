@@ -42,6 +42,18 @@ export type GatewayEvent =
       readonly decisionId: string | null;
       readonly stepId: string | null;
     })
+  /** A request with an `Idempotency-Key` got the kept answer of an earlier one. It opened no Step. */
+  | {
+      readonly type: "request.replayed";
+      readonly at: number;
+      /** The answer's `x-request-id`. */
+      readonly requestId: string;
+      readonly organizationId: string;
+      readonly keyId: string;
+      /** The Step that the answer is from, and its decision. */
+      readonly stepId: string;
+      readonly decisionId: string;
+    }
   | {
       readonly type: "step.opened";
       readonly at: number;

@@ -233,7 +233,7 @@ export interface ResponseRepository {
   history(owner: Owner, id: string, at: number): Promise<ResponseHistory | null>;
   /**
    * Deletes a response and writes the leaf. Responses that continue it take over its history and keep it as long as they
-   * exist. False if the response doesn't exist.
+   * exist. The claim on its idempotency key no longer keeps the answer. False if the response doesn't exist.
    */
   delete(deletion: {
     readonly owner: Owner;
@@ -242,8 +242,8 @@ export interface ResponseRepository {
     readonly leaf: EvidenceLeaf;
   }): Promise<boolean>;
   /**
-   * Removes up to `limit` responses that have expired at `at`, earliest expiry first, like `delete` but without a leaf.
-   * Returns how many it removed.
+   * Removes up to `limit` responses and claims on idempotency keys that have expired at `at`, responses first, then by their
+   * expiry. Like `delete`, but without a leaf. Returns how many it removed.
    */
   sweep(query: { readonly at: number; readonly limit: number }): Promise<number>;
 }

@@ -36,6 +36,10 @@ export interface StepIntent {
   readonly transcript: TranscriptIntent;
   /** Recorded on the Step but not part of the chain, so changed instructions don't break a Session. Null without any. */
   readonly instructions: CommittedContent | null;
+  /** The claim on the request's `Idempotency-Key`; null without one. */
+  readonly claim: ClaimIntent | null;
+  /** The Step that it probably repeats; null for none. */
+  readonly retryOf: string | null;
   readonly decision: PolicyDecision;
   readonly attempt: AttemptStart;
   /** Sorted by (budgetId, subject, periodStart). */
@@ -44,6 +48,45 @@ export interface StepIntent {
   readonly budgetsVersion: number;
   readonly leaf: LeafTemplate;
 }
+
+/** A claim on an idempotency key, for the API key and endpoint of its Step. Both are SHA-256 in hex. */
+export interface ClaimIntent {
+  readonly keySha256: string;
+  /** Of everything that makes two requests the same. */
+  readonly requestSha256: string;
+}
+
+/** An earlier request's claim on the same idempotency key. */
+export interface EarlierClaim {
+  /**
+   * `mismatch`: another request made it. Otherwise what became of its Step: it is open, or was interrupted, or is complete
+   * and its answer is kept or not.
+   */
+  readonly found: "mismatch" | "in_progress" | "interrupted" | "not_kept" | "kept";
+  readonly stepId: string;
+  readonly decisionId: string;
+  readonly dataClass: string;
+  /** When its Step opened. */
+  readonly openedAt: number;
+  /** The answer, if `found` is `kept`; null otherwise. */
+  readonly answer: KeptAnswer | null;
+}
+
+/** A completed answer as the client got it. */
+export interface KeptAnswer {
+  readonly headers: Readonly<Record<string, string>>;
+  /** UTF-8. */
+  readonly body: Uint8Array;
+}
+
+/**
+ * The new state of a settled Step's claim. `freed` removes it, so that a repeat runs as a new request. Every other claim
+ * answers repeats until `expiresAt`.
+ */
+export type ClaimEnding =
+  | { readonly state: "freed" }
+  | { readonly state: "interrupted" | "not_kept"; readonly expiresAt: number }
+  | { readonly state: "kept"; readonly expiresAt: number; readonly answer: KeptAnswer };
 
 /** Content of a Step that isn't part of the history, such as a request's instructions or a provider's error text. */
 export interface CommittedContent {
@@ -123,6 +166,8 @@ export type OpenStepRefusal =
   | { readonly code: "invalid_api_key" }
   /** The key is valid, but has changed since it was read. */
   | { readonly code: "key_changed" }
+  /** An earlier request has claimed the idempotency key. */
+  | ({ readonly code: "claimed" } & EarlierClaim)
   /** The Step would no longer continue or branch from `expectedSession`: find the Session again. */
   | { readonly code: "session_changed" }
   /** The named Session or Turn doesn't belong to the owner. */
@@ -187,6 +232,8 @@ export interface StepSettlement {
   readonly reasoning: CommittedContent | null;
   /** The response to store in the same transaction; null for none. Not written if the Step was settled before. */
   readonly response: ResponseDraft | null;
+  /** The new state of the Step's claim on an idempotency key, in the same transaction; null if it has none. */
+  readonly claim: ClaimEnding | null;
   readonly leaf: EvidenceLeaf;
 }
 

@@ -119,6 +119,13 @@ export interface Step {
   readonly reason: string | null;
   readonly finishReason: string | null;
   readonly attempts: readonly Attempt[];
+  /** SHA-256 in hex of its `Idempotency-Key`; null without one. */
+  readonly idempotencyKeySha256: string | null;
+  /**
+   * The Step that this one probably repeats: an SDK sent the request as a retry without an `Idempotency-Key`, and the same
+   * key had sent the same messages to the same model within the minute before. Only a hint; null for none.
+   */
+  readonly retryOf: string | null;
   /** Heads of the transcript chain in hex: after the Step's request, and after its reply. */
   readonly head: string;
   readonly replyHead: string | null;

@@ -1,8 +1,8 @@
-import type { Caller } from "../domain/caller.ts";
 import { replyMessage } from "../domain/completion.ts";
 import type { Message } from "../domain/message.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
 import type { GatewayResponse } from "../http/gateway-response.ts";
+import { isSdkRetry } from "../idempotency/claim.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import type { GovernedAnswer, GovernedCall, PreparedRequest } from "../pipeline/governed-call.ts";
 import type { CachedConversation } from "../sessions/conversation-cache.ts";
@@ -11,7 +11,7 @@ import { createChunkWriter } from "../wire/chat-completions/chunks.ts";
 import type { ChatCompletionHead } from "../wire/chat-completions/head.ts";
 import { type ChatCompletionCall, parseChatCompletion } from "../wire/chat-completions/parse.ts";
 import type { KnownItems } from "../wire/read.ts";
-import { answerGoverned, type ReadConversation, type RequestScope } from "./endpoint.ts";
+import { answerGoverned, type ClaimedRequest, type RequestScope } from "./endpoint.ts";
 import { presentBody, presentStream, type StreamWriter } from "./present-answer.ts";
 
 /** POST /v1/chat/completions (section 4.1). */
@@ -24,7 +24,7 @@ export function chatCompletions(
     conversations: scope.conversations.chat_completions,
     read: (body, known) =>
       parseChatCompletion(body, context.limits, known ? knownItems(known) : {}),
-    callOf: (caller, read) => callOf(context, request, caller, read),
+    callOf: (caller, read, claim) => callOf(context, request, { caller, read, claim }),
     present(answer, call) {
       const head = headOf(answer, call.model);
       return call.stream
@@ -39,8 +39,7 @@ export function chatCompletions(
 function callOf(
   { headerNames }: GatewayContext,
   { headers, signal }: GatewayRequest,
-  caller: Caller,
-  { call, known, remember }: ReadConversation<Message, ChatCompletionCall>,
+  { caller, read: { call, known, remember }, claim }: ClaimedRequest<Message, ChatCompletionCall>,
 ): GovernedCall {
   const { request, droppedFromMessages: droppedFields } = call;
   const { messages } = request;
@@ -53,6 +52,8 @@ function callOf(
     dataClass: headers.get(headerNames.sent.dataSensitivity),
     sessionId: call.sessionId,
     turnId: call.turnId,
+    claim,
+    isRetry: claim === null && isSdkRetry(headers),
     droppedFields: call.droppedFields,
     signal,
     prepare: () => ({

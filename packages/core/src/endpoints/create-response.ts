@@ -4,6 +4,7 @@ import type { Completion } from "../domain/completion.ts";
 import type { Message } from "../domain/message.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
 import type { GatewayResponse } from "../http/gateway-response.ts";
+import { isSdkRetry } from "../idempotency/claim.ts";
 import { isLarge, yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import type {
@@ -24,7 +25,12 @@ import { outputItems } from "../wire/responses/output-items.ts";
 import { parseResponse, type ResponseCall } from "../wire/responses/parse.ts";
 import { type ResponseHead, responseBody } from "../wire/responses/response-object.ts";
 import { toMessages } from "../wire/responses/to-messages.ts";
-import { answerGoverned, type ReadConversation, type RequestScope } from "./endpoint.ts";
+import {
+  answerGoverned,
+  type ClaimedRequest,
+  type ReadConversation,
+  type RequestScope,
+} from "./endpoint.ts";
 import { presentBody, presentStream, type StreamWriter } from "./present-answer.ts";
 import { type Conversation, findConversation } from "./response-conversation.ts";
 
@@ -41,7 +47,7 @@ export function createResponse(
         toolOutputs: context.toolOutputs,
         known: known ? knownItems(known) : {},
       }),
-    callOf: (caller, read) => callOf(context, request, caller, read),
+    callOf: (caller, read, claim) => callOf(context, request, { caller, read, claim }),
     present(answer, call) {
       const head = headOf(answer, call);
       return call.stream
@@ -54,8 +60,7 @@ export function createResponse(
 function callOf(
   context: GatewayContext,
   { headers, signal }: GatewayRequest,
-  caller: Caller,
-  { call, known, remember }: ReadConversation<InputItem, ResponseCall>,
+  { caller, read: { call, known, remember }, claim }: ClaimedRequest<InputItem, ResponseCall>,
 ): GovernedCall {
   return {
     caller,
@@ -66,6 +71,8 @@ function callOf(
     dataClass: headers.get(context.headerNames.sent.dataSensitivity),
     sessionId: call.sessionId,
     turnId: call.turnId,
+    claim,
+    isRetry: claim === null && isSdkRetry(headers),
     droppedFields: call.droppedFields,
     signal,
     prepare: async () => {

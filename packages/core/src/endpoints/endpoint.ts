@@ -1,3 +1,4 @@
+import type { ClaimIntent } from "../contracts/step-verbs.ts";
 import type { Caller, Owner } from "../domain/caller.ts";
 import type { Limits } from "../domain/limits.ts";
 import type { Message } from "../domain/message.ts";
@@ -6,10 +7,11 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
 import type { GatewayResponse } from "../http/gateway-response.ts";
 import { parseBody, readBody } from "../http/read-body.ts";
+import { claimFor, requireIdempotencyKey } from "../idempotency/claim.ts";
 import type { Authenticator } from "../identity/authenticate.ts";
 import { unlessAborted } from "../kernel/bounded-wait.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
-import type { GovernedAnswer, GovernedCall } from "../pipeline/governed-call.ts";
+import type { GovernedAnswer, GovernedCall, ReplayedAnswer } from "../pipeline/governed-call.ts";
 import { execute } from "../pipeline/line.ts";
 import { KeyChanged } from "../pipeline/open-step.ts";
 import { evidenceUnavailable, orUnavailable } from "../pipeline/store-calls.ts";
@@ -36,6 +38,8 @@ export interface RequestScope extends HandlerDependencies {
 
 /** The facts that the events of a failed request report. */
 export interface RequestReport {
+  /** The answer's `x-request-id`. */
+  readonly requestId: string;
   /** Null until the request is authenticated. */
   caller: Owner | null;
   /** Reports the error that the client gets. */
@@ -51,7 +55,11 @@ export type EndpointHandler = (
 
 /** One protocol: how its requests become governed calls, and how their answers are presented. */
 interface Protocol<Item, Call> extends ConversationReader<Item, Call> {
-  readonly callOf: (caller: Caller, read: ReadConversation<Item, Call>) => GovernedCall;
+  readonly callOf: (
+    caller: Caller,
+    read: ReadConversation<Item, Call>,
+    claim: ClaimIntent | null,
+  ) => GovernedCall;
   readonly present: (
     answer: GovernedAnswer,
     call: Call,
@@ -80,17 +88,25 @@ export async function answerGoverned<Item, Call>(
   let caller = found instanceof Promise ? await orUnavailable(found) : found;
   report.caller = caller;
   const ticket = context.admission.ticketFor(caller.keyId);
+  const key = request.headers.get("idempotency-key");
+  let claim: ClaimIntent | null = null;
   let read: ReadConversation<Item, Call> | null = null;
   for (let runs = 1; ; runs++) {
     try {
       if (read === null) {
+        if (key !== null) requireIdempotencyKey(key);
         const bytes = await readBody(request, context.limits, ticket);
         const turn = ticket.turn();
         if (turn !== null) await unlessAborted(request.signal, turn);
+        if (key !== null) claim = await claimFor(key, partsOf(context, request, bytes));
         const reading = readConversation(bytes, caller, context.limits, protocol);
         read = reading instanceof Promise ? await reading : reading;
       }
-      const answer = await execute(context, protocol.callOf(caller, read), ticket);
+      const answer = await execute(context, protocol.callOf(caller, read, claim), ticket);
+      if ("replayed" in answer) {
+        ticket.release();
+        return replay({ context, report }, caller, answer);
+      }
       const presented = protocol.present(answer, read.call);
       return presented instanceof Promise ? await presented : presented;
     } catch (error) {
@@ -102,6 +118,30 @@ export async function answerGoverned<Item, Call>(
       if (isLast) throw evidenceUnavailable(error);
     }
   }
+}
+
+/** The parts of a request that its repeat must equal. */
+function partsOf({ headerNames }: GatewayContext, { headers }: GatewayRequest, body: Buffer) {
+  return { body, dataClass: headers.get(headerNames.sent.dataSensitivity) };
+}
+
+/** Answers a request that repeats another. It opens no Step, so only observers learn of it. */
+function replay(
+  { context, report }: Pick<RequestScope, "context" | "report">,
+  { organizationId, keyId }: Caller,
+  answer: ReplayedAnswer,
+): GatewayResponse {
+  const { stepId, decisionId, replayed } = answer;
+  const { requestId } = report;
+  const at = context.clock.now();
+  const facts = { at, requestId, organizationId, keyId, stepId, decisionId };
+  context.notify({ type: "request.replayed", ...facts });
+  const { buffer, byteOffset, byteLength } = replayed.body;
+  return {
+    status: 200,
+    headers: { ...replayed.headers, "idempotency-replayed": "true" },
+    body: Buffer.from(buffer, byteOffset, byteLength).toString(),
+  };
 }
 
 /**
@@ -141,6 +181,13 @@ export interface ReadConversation<Item, Call> {
   readonly known: CachedConversation<Item> | null;
   /** Remembers the conversation for its next request; null if that isn't worth it. */
   readonly remember: ((conversation: Omit<CachedConversation<Item>, "values">) => void) | null;
+}
+
+/** A read request of a caller, and the claim on its idempotency key; null without one. */
+export interface ClaimedRequest<Item, Call> {
+  readonly caller: Caller;
+  readonly read: ReadConversation<Item, Call>;
+  readonly claim: ClaimIntent | null;
 }
 
 /** How an endpoint reads its bodies. */

@@ -1,10 +1,12 @@
+import type { KeptAnswer } from "../contracts/step-verbs.ts";
 import type { CompletionEvent } from "../domain/completion-event.ts";
 import { type GatewayError, toGatewayError } from "../errors/gateway-error.ts";
 import { EventOutput, eventStreamHeaders } from "../http/event-stream.ts";
 import type { GatewayResponse, StreamBody, TextSink } from "../http/gateway-response.ts";
+import { maxKeptBytes } from "../idempotency/claim.ts";
 import type { Timed } from "../kernel/timers.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
-import { answerHeaders } from "../pipeline/decision-headers.ts";
+import { answerHeaders, decisionHeaders } from "../pipeline/decision-headers.ts";
 import type { AnswerReader, GovernedAnswer, SettledAnswer } from "../pipeline/governed-call.ts";
 import { jsonHeaders, type RequestScope } from "./endpoint.ts";
 
@@ -14,25 +16,63 @@ export function presentBody(
   answer: GovernedAnswer,
   bodyOf: (settled: SettledAnswer) => string,
 ): Promise<GatewayResponse> {
-  const present = (settled: SettledAnswer): GatewayResponse => ({
-    status: 200,
-    headers: answerHeaders(context.headerNames, answer, jsonHeaders()),
-    body: bodyOf(settled),
-  });
   return new Promise((resolve, reject) =>
-    answer.read({
-      take: () => null,
-      completed(settled) {
-        try {
-          resolve(present(settled));
-        } catch (thrown) {
-          reject(thrown);
-        }
-      },
-      failed: reject,
-      left: () => reject(answer.signal.reason),
-    }),
+    answer.read(new PlainAnswer({ context, answer, bodyOf }, resolve, reject)),
   );
+}
+
+interface PlainBody {
+  readonly context: GatewayContext;
+  readonly answer: GovernedAnswer;
+  readonly bodyOf: (settled: SettledAnswer) => string;
+}
+
+class PlainAnswer implements AnswerReader {
+  readonly #plain: PlainBody;
+  readonly #resolve: (answer: GatewayResponse) => void;
+  readonly #reject: (thrown: unknown) => void;
+  #body: string | null = null;
+
+  constructor(
+    plain: PlainBody,
+    resolve: (answer: GatewayResponse) => void,
+    reject: (thrown: unknown) => void,
+  ) {
+    this.#plain = plain;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  take(): null {
+    return null;
+  }
+
+  keep(settled: SettledAnswer): KeptAnswer | null {
+    const { context, answer, bodyOf } = this.#plain;
+    this.#body = bodyOf(settled);
+    const body = Buffer.from(this.#body);
+    if (body.length > maxKeptBytes) return null;
+    return { headers: decisionHeaders(context.headerNames, answer, jsonHeaders()), body };
+  }
+
+  completed(settled: SettledAnswer): void {
+    const { context, answer, bodyOf } = this.#plain;
+    try {
+      const body = this.#body ?? bodyOf(settled);
+      const headers = answerHeaders(context.headerNames, answer, jsonHeaders());
+      this.#resolve({ status: 200, headers, body });
+    } catch (thrown) {
+      this.#reject(thrown);
+    }
+  }
+
+  failed(error: Error): void {
+    this.#reject(error);
+  }
+
+  left(): void {
+    this.#reject(this.#plain.answer.signal.reason);
+  }
 }
 
 /**
@@ -81,11 +121,18 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
   /** Writes the end, once it is known. */
   #last: (() => string | Iterable<string>) | null = null;
   #isOver = false;
+  /** The text so far, if the answer is kept. */
+  readonly #copy: AnswerCopy | null;
+  /** The end, if it was written for the copy. */
+  #ending: string | Iterable<string> | null = null;
+  /** The client left, and the answer goes on without it. */
+  #hasLeft = false;
 
   constructor(scope: RequestScope, answer: GovernedAnswer, writer: StreamWriter) {
     this.#context = scope;
     this.#answer = answer;
     this.#writer = writer;
+    this.#copy = answer.isKept ? new AnswerCopy() : null;
   }
 
   begin(resolve: (answer: GatewayResponse) => void, reject: (thrown: unknown) => void): void {
@@ -99,16 +146,27 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
 
   take(events: readonly CompletionEvent[]): Promise<void> | null {
     this.#sendHeaders();
-    const pieces = this.#writer.write(events);
+    const written = this.#writer.write(events);
+    const pieces = this.#copy === null ? written : this.#copy.add(written);
+    if (this.#isOver) return null;
     if (this.#output !== null) return this.#output.write(pieces);
     this.#early.push(pieces);
     this.#started ??= Promise.withResolvers();
     return this.#started.promise;
   }
 
+  keep(settled: SettledAnswer): KeptAnswer | null {
+    if (this.#copy === null) return null;
+    this.#ending = this.#copy.add(this.#writer.finish(settled));
+    const body = this.#copy.bytes();
+    const { headerNames } = this.#context.context;
+    const headers = decisionHeaders(headerNames, this.#answer, { ...eventStreamHeaders });
+    return body && { headers, body };
+  }
+
   completed(settled: SettledAnswer): void {
     this.#sendHeaders();
-    this.#conclude(() => this.#writer.finish(settled));
+    this.#conclude(() => this.#ending ?? this.#writer.finish(settled));
   }
 
   failed(thrown: Error): void {
@@ -122,6 +180,15 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
 
   left(): void {
     if (!this.#hasBegun) this.#refuse(this.#answer.signal.reason);
+    else if (this.#copy !== null) this.#breakOff();
+  }
+
+  /** Ends the body at once. The answer goes on without it. */
+  #breakOff(): void {
+    if (this.#isOver) return;
+    this.#end();
+    this.#hasLeft = true;
+    this.#sink?.fail(this.#answer.signal.reason);
   }
 
   /** Sends the headers without an event after a while. */
@@ -155,6 +222,7 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
   }
 
   start(sink: TextSink): void {
+    if (this.#hasLeft) sink.fail(this.#answer.signal.reason);
     if (this.#isOver) return;
     const { timers, deadlines } = this.#context.context;
     this.#sink = sink;
@@ -206,4 +274,45 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
     this.#isOver = true;
     this.#output?.stop();
   }
+}
+
+/** A copy of a stream's text while it is written, up to the most that is kept. */
+class AnswerCopy {
+  #texts: string[] = [];
+  #bytes = 0;
+  #isTooLong = false;
+
+  /** Copies texts and returns them. Pieces that are created when read are created once. */
+  add(pieces: string | Iterable<string>): string | Iterable<string> {
+    if (this.#isTooLong) return pieces;
+    if (typeof pieces === "string") {
+      this.#take(pieces);
+      return pieces;
+    }
+    const iterator = pieces[Symbol.iterator]();
+    const taken: string[] = [];
+    for (let next = iterator.next(); next.done !== true; next = iterator.next()) {
+      taken.push(next.value);
+      this.#take(next.value);
+      if (this.#isTooLong) return continued(taken, iterator);
+    }
+    return taken;
+  }
+
+  /** The whole text in UTF-8; null if it is too long to keep. */
+  bytes(): Uint8Array | null {
+    return this.#isTooLong ? null : Buffer.from(this.#texts.join(""));
+  }
+
+  #take(text: string): void {
+    this.#bytes += Buffer.byteLength(text);
+    this.#isTooLong = this.#bytes > maxKeptBytes;
+    if (this.#isTooLong) this.#texts = [];
+    else this.#texts.push(text);
+  }
+}
+
+function* continued(taken: readonly string[], rest: Iterator<string>): Generator<string> {
+  yield* taken;
+  for (let next = rest.next(); next.done !== true; next = rest.next()) yield next.value;
 }

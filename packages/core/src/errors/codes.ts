@@ -44,6 +44,7 @@ export const errorShapes = {
   unsupported_media_type: invalid(415),
   idempotency_in_progress: { status: 409, type: "idempotency_error", retry: true },
   idempotency_interrupted: { status: 409, type: "idempotency_error", retry: false },
+  idempotency_not_kept: { status: 409, type: "idempotency_error", retry: false },
   idempotency_mismatch: { status: 422, type: "idempotency_error", retry: false },
   policy_denied: { status: 403, type: "permission_error", retry: false },
   price_unknown: { status: 403, type: "permission_error", retry: false },

@@ -134,6 +134,8 @@ const intent: Omit<StepIntent, "leaf"> = {
     contentSalt: new Uint8Array(32),
   },
   instructions: null,
+  claim: null,
+  retryOf: null,
   decision,
   attempt,
   holds: [hold],
@@ -155,6 +157,7 @@ const settlement: Omit<StepSettlement, "leaf"> = {
   },
   reasoning: null,
   response: null,
+  claim: null,
 };
 const assignment = {
   sessionId: "n",

@@ -6,6 +6,7 @@ import {
   type KeyObject,
   timingSafeEqual,
 } from "node:crypto";
+import { yieldToEventLoop } from "./event-loop.ts";
 
 /** SHA-256 of bytes, or of a text's UTF-8 bytes. */
 export function sha256(data: string | Uint8Array): Buffer {
@@ -40,6 +41,19 @@ export function sha256Of(...parts: readonly (string | Uint8Array)[]): Buffer {
 function digestOf(parts: readonly (string | Uint8Array)[]): Buffer {
   const digest = createHash("sha256");
   for (const part of parts) digest.update(part);
+  return digest.digest();
+}
+
+/** Bytes that are digested before other work gets a turn. */
+const turnBytes = 4_194_304;
+
+/** SHA-256 of a text's UTF-8 bytes and then of bytes, which may be many. */
+export async function sha256InTurns(text: string, bytes: Uint8Array): Promise<Buffer> {
+  const digest = createHash("sha256").update(text);
+  for (let at = 0; at < bytes.length; at += turnBytes) {
+    if (at > 0) await yieldToEventLoop();
+    digest.update(bytes.subarray(at, at + turnBytes));
+  }
   return digest.digest();
 }
 

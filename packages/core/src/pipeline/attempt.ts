@@ -6,7 +6,7 @@ import {
   type ProviderCall,
   ProviderError,
 } from "../contracts/provider.ts";
-import type { AttemptSettlement } from "../contracts/step-verbs.ts";
+import type { AttemptSettlement, KeptAnswer } from "../contracts/step-verbs.ts";
 import type { Hold } from "../domain/budget.ts";
 import { type CompletionFold, createFold } from "../domain/completion.ts";
 import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";
@@ -38,6 +38,8 @@ export interface StepRun {
   isEnding: boolean;
   /** The earlier attempts, as they ended. */
   readonly ended: AttemptSettlement[];
+  /** Whether an earlier attempt may have run at its provider. */
+  readonly isUnsure: boolean;
   /** Retries of the current model so far. */
   retries: number;
   /** Models still to try, in order. */
@@ -51,6 +53,8 @@ export interface StepRun {
   /** The running attempt is complete. */
   answered(finishReason: FinishReason): void;
   failed(thrown: unknown): void;
+  /** The whole answer, if it is kept for repeats. */
+  keep(settled: SettledAnswer): KeptAnswer | null;
   /** The settlement is durable. */
   completed(settled: SettledAnswer): void;
   /** The Step could not be settled as completed. */

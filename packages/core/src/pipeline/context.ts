@@ -16,6 +16,7 @@ import type { Clock } from "../kernel/clock.ts";
 import type { IdSource } from "../kernel/ids.ts";
 import type { Timers } from "../kernel/timers.ts";
 import type { Admission } from "../limits/admission.ts";
+import type { Paces } from "../limits/paces.ts";
 import type { Slots } from "../limits/slots.ts";
 import type { ModelLists } from "../routing/model-lists.ts";
 import type { Router } from "../routing/route.ts";
@@ -54,6 +55,8 @@ export interface GatewayContext {
   readonly upstreams: ReadonlyMap<string, Upstream> | null;
   /** Decides which requests this process takes, and when they open their Steps. */
   readonly admission: Admission;
+  /** Limits the answers that each key gets again by its idempotency keys. */
+  readonly replays: Paces;
   readonly openSteps: OpenSteps;
   readonly clock: Clock;
   readonly timers: Timers;

@@ -7,7 +7,7 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import type { ModelRoute } from "../routing/route.ts";
 import { countDropped, restoreState, unsealState } from "../sessions/provider-state.ts";
 import { createStateSeal } from "../sessions/state-seal.ts";
-import { chainOf } from "../sessions/transcript-chain.ts";
+import { chainOf, type TranscriptChain } from "../sessions/transcript-chain.ts";
 import type { GatewayContext } from "./context.ts";
 import type { GovernedCall, PreparedCall, PreparedRequest } from "./governed-call.ts";
 import { orUnavailable } from "./store-calls.ts";
@@ -34,6 +34,8 @@ export function withClientState(call: GovernedCall, prepared: PreparedRequest): 
     dataClass: call.dataClass,
     sessionId: call.sessionId,
     turnId: call.turnId,
+    claim: call.claim,
+    isRetry: call.isRetry,
     droppedFields: call.droppedFields,
     signal: call.signal,
     prepare: call.prepare,
@@ -203,4 +205,30 @@ export function notOwned(code: "session_not_found" | "turn_not_found"): GatewayE
   return code === "session_not_found"
     ? new GatewayError(code, "Session not found.", { param: "session_id" })
     : new GatewayError(code, "Turn not found.", { param: "turn_id" });
+}
+
+const retriedWithinMs = 60_000;
+const retriedAmong = 100;
+
+/**
+ * The Step that an SDK's retry probably repeats: the key's latest one of the last minute, among its latest 100, with the same
+ * endpoint, model and messages. Only a hint, so it doesn't matter if the store fails.
+ */
+export async function retriedStep(
+  { store, clock }: GatewayContext,
+  { caller, endpoint, model }: PreparedCall,
+  { values }: TranscriptChain,
+): Promise<string | null> {
+  const { organizationId, keyId } = caller;
+  const query = { organizationId, keyId: [keyId], from: clock.now() - retriedWithinMs };
+  const head = values.subarray(-32).toString("hex");
+  try {
+    const { data } = await store.steps.list(query, { cursor: null, limit: retriedAmong });
+    const same = data.find(
+      (step) => step.head === head && step.endpoint === endpoint && step.requestedModel === model,
+    );
+    return same?.id ?? null;
+  } catch {
+    return null;
+  }
 }

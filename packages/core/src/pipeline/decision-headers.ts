@@ -22,8 +22,18 @@ export class DecidedError extends GatewayError {
   }
 }
 
-/** Adds the headers of the decision, and of the model that served the answer if it is known. */
+/** Adds the headers of the decision, and what rate limits have left. */
 export function answerHeaders(
+  names: HeaderNames,
+  answer: GovernedAnswer,
+  headers: Record<string, string>,
+): Record<string, string> {
+  decisionHeaders(names, answer, headers);
+  return answer.rateLimits === null ? headers : Object.assign(headers, answer.rateLimits);
+}
+
+/** Adds the headers of the decision, and of the model that served the answer if it is known. */
+export function decisionHeaders(
   { sent }: HeaderNames,
   answer: GovernedAnswer,
   headers: Record<string, string>,
@@ -33,7 +43,7 @@ export function answerHeaders(
   const model = answer.servedBy();
   // A model's name may contain any character, but a header only ASCII.
   if (model !== null) headers[sent.model] = model.replace(/[^\x21-\x7e]/gu, encodeURIComponent);
-  return answer.rateLimits === null ? headers : Object.assign(headers, answer.rateLimits);
+  return headers;
 }
 
 /** The same error with the headers of the decision. */

@@ -1,4 +1,10 @@
-import type { ResponseDraft, SessionMatch } from "../contracts/step-verbs.ts";
+import type {
+  ClaimIntent,
+  EarlierClaim,
+  KeptAnswer,
+  ResponseDraft,
+  SessionMatch,
+} from "../contracts/step-verbs.ts";
 import type { Caller } from "../domain/caller.ts";
 import type { ClientSignal } from "../domain/client-signal.ts";
 import type { Completion } from "../domain/completion.ts";
@@ -24,6 +30,10 @@ export interface GovernedCall {
   readonly dataClass: string | null;
   readonly sessionId: string | null;
   readonly turnId: string | null;
+  /** The claim on its idempotency key; null without one. */
+  readonly claim: ClaimIntent | null;
+  /** Whether an SDK sent it as a retry, without an idempotency key. */
+  readonly isRetry: boolean;
   /** Fields of the history that are neither sent upstream nor kept, counted by name. */
   readonly droppedFields: DroppedFields;
   /** Aborts when the client leaves. */
@@ -107,14 +117,22 @@ export interface AnswerHead {
  */
 export type TakeEvents = (events: readonly CompletionEvent[]) => Promise<void> | null;
 
-/** Reads an answer. Exactly one of the last three methods is called, once, and must not throw. */
+/**
+ * Reads an answer. `completed` or `failed` is called once, or `left`, after which the end may still be reported. They must not
+ * throw.
+ */
 export interface AnswerReader {
   readonly take: TakeEvents;
+  /**
+   * The whole answer as the client gets it, for repeats of the request; null if it is too long. Called before the settlement,
+   * and only if the answer is kept.
+   */
+  keep(settled: SettledAnswer): KeptAnswer | null;
   /** The settlement is durable. Only now may the answer be marked as complete. */
   completed(settled: SettledAnswer): void;
   /** The answer failed. Its Step is settled as far as possible. */
   failed(error: Error): void;
-  /** The client left, so nobody reads the rest. */
+  /** The client left, so nobody reads the rest. An answer that is kept is still passed on. */
   left(): void;
 }
 
@@ -128,8 +146,15 @@ export interface GovernedAnswer extends AnswerHead {
   readonly systemFingerprint: () => string | null;
   /** The canonical id of the model that answers; null before its first output. */
   readonly servedBy: () => string | null;
+  /** Whether the answer is kept for repeats of the request. */
+  readonly isKept: boolean;
   /** The client left. Ends the provider's call or reads it to its end, as configured. */
   readonly abandon: () => void;
+}
+
+/** The kept answer of an earlier Step, for a request that repeats another. */
+export interface ReplayedAnswer extends Pick<EarlierClaim, "stepId" | "decisionId"> {
+  readonly replayed: KeptAnswer;
 }
 
 /** A completed and recorded answer. */

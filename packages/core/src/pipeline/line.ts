@@ -5,9 +5,14 @@ import { connectionRequired } from "../routing/route.ts";
 import { classify } from "../sensitivity/classify.ts";
 import { chainOf, type TranscriptChain } from "../sessions/transcript-chain.ts";
 import type { GatewayContext } from "./context.ts";
-import { requireOwned, withClientState, withSession } from "./conversation.ts";
-import { withDecision } from "./decision-headers.ts";
-import type { GovernedAnswer, GovernedCall, PreparedCall } from "./governed-call.ts";
+import { requireOwned, retriedStep, withClientState, withSession } from "./conversation.ts";
+import { DecidedError, withDecision } from "./decision-headers.ts";
+import type {
+  GovernedAnswer,
+  GovernedCall,
+  PreparedCall,
+  ReplayedAnswer,
+} from "./governed-call.ts";
 import { meet } from "./obligations.ts";
 import {
   KeyChanged,
@@ -32,13 +37,14 @@ import { evidenceUnavailable } from "./store-calls.ts";
 /**
  * The line: the path of every model call. Classifies, routes, decides, opens the Step, and returns an answer that asks the
  * provider and settles. Sends nothing to a provider before the Step is durable, and completes no answer before its
- * settlement is. Most steps return a promise only if they have to read something, so a call rarely waits.
+ * settlement is. A request that repeats another gets that one's answer. Most steps return a promise only if they have to
+ * read something, so a call rarely waits.
  */
 export async function execute(
   context: GatewayContext,
   call: GovernedCall,
   ticket: Ticket,
-): Promise<GovernedAnswer> {
+): Promise<GovernedAnswer | ReplayedAnswer> {
   const requestedClass = classifyCall(context, call, { referred: null, session: null });
   const route = context.router.require(call.model);
   const { model, connection } = route;
@@ -60,11 +66,13 @@ export async function execute(
       const { transcript, caller, known } = current;
       const chaining = continued?.chain ?? chainOf(transcript, caller.salt, known?.chain);
       const chain = chaining instanceof Promise ? await chaining : chaining;
-      const opened = await openStep(context, current, { planned, chain });
+      const retryOf = call.isRetry ? await retriedStep(context, current, chain) : null;
+      const opened = await openStep(context, current, { planned, chain, retryOf });
+      if ("replayed" in opened) return opened;
       rememberConversation(current, routed, chain);
       return startStep(context, current, opened, ticket);
     } catch (thrown) {
-      if (thrown instanceof KeyChanged) throw thrown;
+      if (thrown instanceof KeyChanged || thrown instanceof DecidedError) throw thrown;
       if (!(thrown instanceof SessionChanged))
         throw withDecision(thrown, context.headerNames, {
           dataClass,

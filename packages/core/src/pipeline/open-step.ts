@@ -9,6 +9,7 @@ import {
 } from "../budgets/rate-limits.ts";
 import type {
   CommittedContent,
+  EarlierClaim,
   OpenStepRefusal,
   OpenStepResult,
   RefusedHold,
@@ -23,13 +24,15 @@ import type { Price } from "../domain/price.ts";
 import type { RateLimit } from "../domain/rate-limit.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { openedLeaf, refusalLeaf } from "../evidence/leaves.ts";
+import { claimedError, tooManyReplays } from "../idempotency/claim.ts";
 import { invalidApiKey } from "../identity/authenticate.ts";
 import { addDropped } from "../sessions/provider-state.ts";
 import type { TranscriptChain } from "../sessions/transcript-chain.ts";
 import { stepNumberOf } from "../sessions/transcript-chain.ts";
 import type { GatewayContext } from "./context.ts";
 import { notOwned } from "./conversation.ts";
-import type { AnswerHead, PreparedCall } from "./governed-call.ts";
+import { withDecision } from "./decision-headers.ts";
+import type { AnswerHead, PreparedCall, ReplayedAnswer } from "./governed-call.ts";
 import { meet } from "./obligations.ts";
 import type { OpenStep } from "./open-steps.ts";
 import { fitToBudget, type PlannedAttempt, planAgain, planAttempt } from "./plan-attempt.ts";
@@ -47,6 +50,8 @@ export interface OpenedStep {
 interface StepToOpen {
   readonly planned: PlannedAttempt;
   readonly chain: TranscriptChain;
+  /** The Step that it probably repeats; null for none. */
+  readonly retryOf: string | null;
 }
 
 /** The key changed since the caller was authenticated. The request must start over with the caller as it is now. */
@@ -62,21 +67,22 @@ export class SessionChanged extends Error {
 const maxRounds = 16;
 
 /**
- * Opens the Step. If budgets changed since its holds were computed, or have too little left, tries again with new holds, a
- * bounded number of times.
+ * Opens the Step, or finds the kept answer of the request that this one repeats. If budgets changed since its holds were
+ * computed, or have too little left, tries again with new holds, a bounded number of times.
  */
 export function openStep(
   context: GatewayContext,
   call: PreparedCall,
   step: StepToOpen,
   round = 0,
-): Promise<OpenedStep> {
+): Promise<OpenedStep | ReplayedAnswer> {
   const intent = intentOf(context, call, step);
   const open = context.openSteps.add(intent.owner.organizationId, intent.stepId);
   return context.store.openStep(intent).then(
     (result) => {
       if (result.opened) return openedStep(context, step, { intent, open, result });
       open.remove();
+      if (result.refusal.code === "claimed") return repeat(context, call, result.refusal);
       return openAgain(context, call, { ...step, refusal: result.refusal, round });
     },
     (cause: unknown) => {
@@ -86,11 +92,28 @@ export function openStep(
   );
 }
 
+/**
+ * Answers a request whose idempotency key is claimed: with the kept answer, or with an error that carries the decision of the
+ * claim's Step. Its own decision has no record.
+ */
+function repeat(
+  context: GatewayContext,
+  { caller }: PreparedCall,
+  claim: EarlierClaim,
+): ReplayedAnswer {
+  const { stepId, decisionId, dataClass, answer } = claim;
+  const wait =
+    answer && context.replays.take(JSON.stringify([caller.organizationId, caller.keyId]));
+  if (answer !== null && wait === null) return { stepId, decisionId, replayed: answer };
+  const error = wait === null ? claimedError(claim, context.clock.now()) : tooManyReplays(wait);
+  throw withDecision(error, context.headerNames, { dataClass, decisionId, stepId });
+}
+
 async function openAgain(
   context: GatewayContext,
   call: PreparedCall,
   refused: RefusedOpening,
-): Promise<OpenedStep> {
+): Promise<OpenedStep | ReplayedAnswer> {
   const planned = await recomputed(context, call, refused);
   if (planned === null) throw await openingError(context, call, refused);
   const round = refused.round + 1;
@@ -102,7 +125,7 @@ async function openAgain(
 
 /** A Step that the store refused to open. */
 interface RefusedOpening extends StepToOpen {
-  readonly refusal: OpenStepRefusal;
+  readonly refusal: Exclude<OpenStepRefusal, { readonly code: "claimed" }>;
   readonly round: number;
 }
 
@@ -153,7 +176,7 @@ function statesOf(
 function intentOf(
   context: GatewayContext,
   call: PreparedCall,
-  { planned, chain }: StepToOpen,
+  { planned, chain, retryOf }: StepToOpen,
 ): StepIntent {
   const { organizationId, userId, keyId, keyVersion, source } = call.caller;
   const { ids } = context;
@@ -187,6 +210,8 @@ function intentOf(
       ...(call.state.continued && { expectedSession: call.state.continued.session }),
     },
     instructions: instructionsOf(context, call, keep),
+    claim: call.claim,
+    retryOf,
     decision,
     attempt: planned.attempt,
     holds: planned.holds,

@@ -10,6 +10,7 @@ import {
   settledLeaf,
   transcriptsErasedLeaf,
 } from "../evidence/leaves.ts";
+import { claimExpiry } from "../idempotency/claim.ts";
 import type { LastUsed } from "../identity/last-used.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import { type Duration, parseDuration } from "../kernel/duration.ts";
@@ -402,6 +403,10 @@ function interruption(
     reply: null,
     reasoning: null,
     response: null,
+    claim:
+      step.idempotencyKeySha256 === null
+        ? null
+        : { state: "interrupted", expiresAt: claimExpiry(at) },
   };
 }
 

@@ -3,6 +3,7 @@ import type { TrackedCounter } from "../budgets/thresholds.ts";
 import { type Provider, ProviderError } from "../contracts/provider.ts";
 import type {
   AttemptSettlement,
+  ClaimEnding,
   CommittedContent,
   SettleStepResult,
   StepReply,
@@ -16,14 +17,15 @@ import type { StepOutcome } from "../domain/step.ts";
 import { sumsOf } from "../domain/step-sums.ts";
 import type { Usage } from "../domain/usage.ts";
 import { settledLeaf } from "../evidence/leaves.ts";
+import { claimExpiry, keepsAnswers } from "../idempotency/claim.ts";
 import { isLarge, yieldToEventLoop } from "../kernel/event-loop.ts";
 import { sealBundle, sealCompletion } from "../sessions/provider-state.ts";
 import { replyChain } from "../sessions/transcript-chain.ts";
 import { type ClientClosed, type StepRun, seenOf } from "./attempt.ts";
 import type { GatewayContext } from "./context.ts";
-import type { SettledAnswer } from "./governed-call.ts";
+import type { PreparedCall, SettledAnswer } from "./governed-call.ts";
 import { meet } from "./obligations.ts";
-import { committed } from "./open-step.ts";
+import { committed, type OpenedStep } from "./open-step.ts";
 import type { PlannedAttempt } from "./plan-attempt.ts";
 import { evidenceUnavailable, retryWrite } from "./store-calls.ts";
 
@@ -58,6 +60,7 @@ export async function settleCompleted(
       reply: { ...committed(context, content, keepsContent(run)), chain },
       reasoning: shownReasoning(context, run, answered),
       response,
+      claim: run.call.claim && completedClaim(run, settled),
     });
     if (isLong) await yieldToEventLoop();
   } catch (thrown) {
@@ -118,10 +121,46 @@ export async function settleEnded(
       reply: partialReply(context, run, partial),
       reasoning: shownReasoning(context, run, partial),
       response: null,
+      claim: run.call.claim && endedClaim(context, run, failure),
     });
   } catch {
     leaveToRecovery(context, run);
   }
+}
+
+/** Whether a call's answer may be kept for repeats of the request. */
+export function isAnswerKept(
+  { retention, deadlines }: GatewayContext,
+  { claim, request }: PreparedCall,
+  { planned }: OpenedStep,
+): boolean {
+  if (claim === null || request.store === false) return false;
+  return keeps(planned) && keepsAnswers(retention, deadlines.total);
+}
+
+function completedClaim(run: StepRun, settled: SettledAnswer): ClaimEnding {
+  const expiresAt = claimExpiry(settled.settledAt);
+  const answer = keepsContent(run) ? run.keep(settled) : null;
+  return answer === null ? { state: "not_kept", expiresAt } : { state: "kept", expiresAt, answer };
+}
+
+/** A repeat may run again only if no provider can have completed the request. */
+function endedClaim(
+  { clock }: GatewayContext,
+  run: StepRun,
+  failure: ClientClosed | ProviderError,
+): ClaimEnding {
+  if (!run.isUnsure && !isUnsure(run, failure)) return { state: "freed" };
+  return { state: "interrupted", expiresAt: claimExpiry(clock.now()) };
+}
+
+/** Whether a failed attempt may have run at its provider. */
+export function isUnsure(
+  { attempt }: Pick<StepRun, "attempt">,
+  failure: ClientClosed | ProviderError,
+): boolean {
+  if (attempt.host === null) return false;
+  return !(failure instanceof ProviderError) || failure.delivery === "unknown";
 }
 
 /** Removes the Step from the lease, or recovery would never find it. */
@@ -190,7 +229,10 @@ function wasRefused({ delivery, status }: ProviderError, outputBytes: number): b
   );
 }
 
-type Ending = Pick<StepSettlement, "attempt" | "finishReason" | "reply" | "reasoning" | "response">;
+type Ending = Pick<
+  StepSettlement,
+  "attempt" | "finishReason" | "reply" | "reasoning" | "response" | "claim"
+>;
 
 /** From here on nothing can stop the run, even if writing its records takes long. */
 function fixOutcome(run: StepRun): void {
@@ -240,7 +282,7 @@ function notifySettled(context: GatewayContext, run: StepRun, settlement: StepSe
 function settlementOf(
   context: GatewayContext,
   { opened }: StepRun,
-  { attempt, finishReason, reply, reasoning, response }: Ending,
+  { attempt, finishReason, reply, reasoning, response, claim }: Ending,
 ): StepSettlement {
   const settlement: Omit<StepSettlement, "leaf"> = {
     organizationId: opened.owner.organizationId,
@@ -253,6 +295,7 @@ function settlementOf(
     reply,
     reasoning,
     response,
+    claim,
   };
   return { ...settlement, leaf: settledLeaf(context.ids.uuid(), settlement) };
 }

@@ -2,7 +2,12 @@ import { knownOutputTokens } from "../attempts/meter-attempt.ts";
 import { mayFallBack, mayRetry, retryWait } from "../attempts/retry.ts";
 import { upstreamFailure } from "../attempts/upstream-failure.ts";
 import { ProviderError } from "../contracts/provider.ts";
-import type { AttemptIntent, AttemptSettlement, RefusedHold } from "../contracts/step-verbs.ts";
+import type {
+  AttemptIntent,
+  AttemptSettlement,
+  KeptAnswer,
+  RefusedHold,
+} from "../contracts/step-verbs.ts";
 import { type Hold, isBudgetUnit } from "../domain/budget.ts";
 import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";
 import { formatModelId } from "../domain/model-id.ts";
@@ -25,7 +30,7 @@ import {
   type PlannedAttempt,
   planAttempt,
 } from "./plan-attempt.ts";
-import { meterRunning, settleCompleted, settleEnded } from "./settle.ts";
+import { isAnswerKept, isUnsure, meterRunning, settleCompleted, settleEnded } from "./settle.ts";
 import { evidenceUnavailable, orUnavailable, retryUnknownOutcome } from "./store-calls.ts";
 
 /** Starts an opened Step. Its provider is asked once the answer is read. */
@@ -45,6 +50,7 @@ export function startStep(
     abandon: run.leave,
     systemFingerprint: () => run.attempt.systemFingerprint,
     servedBy: () => run.servedBy(),
+    isKept: run.isKept,
   };
 }
 
@@ -66,12 +72,17 @@ class StepExecution implements StepRun, Timed {
   stopReason: ClientClosed | ProviderError | null = null;
   isAbandoned = false;
   isEnding = false;
+  isUnsure = false;
+  /** Whether the answer is kept for repeats. */
+  readonly isKept: boolean;
   readonly ended: AttemptSettlement[] = [];
   retries = 0;
   readonly fallbacks: string[];
   readonly held: Hold[];
   #reader: AnswerReader | null = null;
   #hasAsked = false;
+  /** True once the client has left an answer that goes on without it. */
+  #goesOn = false;
   #ending: Ending | null = null;
   #deadlineAt: number;
   /** When the gateway stops reading an answer whose client left. Monotonic. */
@@ -91,6 +102,7 @@ class StepExecution implements StepRun, Timed {
     this.startedAt = context.clock.monotonic();
     this.fallbacks = [...meet.fallbacks(routed.decision)];
     this.held = [...holds];
+    this.isKept = isAnswerKept(context, call, opened);
     this.#deadlineAt = this.startedAt + context.deadlines.total;
     this.attempt = new RunningAttempt(this, opened.planned);
   }
@@ -144,6 +156,7 @@ class StepExecution implements StepRun, Timed {
     } catch (last) {
       return this.#end(last);
     }
+    this.isUnsure ||= isUnsure(this, failure);
     this.attempt = new RunningAttempt(this, planned);
     this.#ask();
   }
@@ -164,6 +177,10 @@ class StepExecution implements StepRun, Timed {
   answered(finishReason: FinishReason): void {
     if (this.isAbandoned) this.failed(clientClosed());
     else void settleCompleted(this.context, this, finishReason);
+  }
+
+  keep(settled: SettledAnswer): KeptAnswer | null {
+    return this.isKept && this.#reader !== null ? this.#reader.keep(settled) : null;
   }
 
   completed(settled: SettledAnswer): void {
@@ -206,11 +223,20 @@ class StepExecution implements StepRun, Timed {
     if (this.#reader !== null) notifyReader(this.#reader, ending);
   }
 
-  /** The client left. Ends the provider's call, or reads it to its end if a slot is free and time allows. */
+  /**
+   * The client left. Ends the provider's call, or reads it to its end if a slot is free and time allows. If the answer is kept
+   * for repeats, the Step goes on as if the client had stayed.
+   */
   readonly leave = (): void => {
-    if (this.isAbandoned || this.#ending !== null) return;
-    this.isAbandoned = true;
+    if (this.isAbandoned || this.#goesOn || this.#ending !== null) return;
+    this.#goesOn = this.isKept && this.#hasAsked && this.context.onDisconnect !== "abort";
+    this.isAbandoned = !this.#goesOn;
     this.#reader?.left();
+    if (this.#goesOn) this.attempt.release();
+    else this.#abandon();
+  };
+
+  #abandon(): void {
     const { context, opened } = this;
     const key = JSON.stringify([opened.owner.organizationId, opened.owner.keyId]);
     if (!this.#mayBeReadOn() || !context.drains.take(key)) {
@@ -222,7 +248,7 @@ class StepExecution implements StepRun, Timed {
     if (this.call.stream) this.#drainedAt = context.clock.monotonic() + context.deadlines.drain;
     context.timers.checkBy(this.#drainedAt);
     this.#readOn();
-  };
+  }
 
   /**
    * Whether the answer may be read to its end. By default only if its cost is known there: plain answers arrive whole, and

@@ -42,6 +42,7 @@ export function createCommit(name: string, schema: string, release: number): str
       ${comparisons.map(compare).join("\n")}
       ${compareBudgets}
       ${compareMatches}
+      ${compareUnclaimed}
       ${unlessNull("moves", `IF in_limited THEN IF ${mayLackRoom} THEN ${refuseWithoutRoom} ${waitForRoom} END IF; END IF;`)}
       IF cardinality(stale) > 0 OR cardinality(refused) > 0 THEN
         skipped := ARRAY(SELECT p.place FROM unnest(in_groups) WITH ORDINALITY AS p (of_group, place)
@@ -98,6 +99,20 @@ const compareMatches = unlessNull(
   WHERE g.found <> coalesce((
     SELECT string_agg(recent.id || ' ' || recent.updated, ',' ORDER BY recent.updated)
       FROM ${recentMatches((name) => (name === "length" ? "(octet_length(g.chain) / 32)" : `g.${name}`))}), ''));`,
+);
+
+const ofClaim = ["organization_id", "key_id", "endpoint", "idempotency_key"];
+
+function isSameClaim(other: string): string {
+  return ofClaim.map((column) => `${other}.${column} = g.${column}`).join(" AND ");
+}
+
+/** The idempotency keys that a change claims must be free. Of equal ones in a statement, the first is. */
+const compareUnclaimed = unlessNull(
+  "unclaimed",
+  `stale := stale || ARRAY(SELECT g.place FROM unnest(in_unclaimed) AS g
+    WHERE EXISTS (SELECT FROM claims c WHERE ${isSameClaim("c")})
+      OR EXISTS (SELECT FROM unnest(in_unclaimed) AS e WHERE e.place < g.place AND ${isSameClaim("e")}));`,
 );
 
 const countersOf = (move: string): string =>

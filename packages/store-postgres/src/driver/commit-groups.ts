@@ -24,6 +24,12 @@ export const groups = {
     chain: "BYTEA",
     found: "TEXT",
   },
+  unclaimed: {
+    organization_id: "TEXT",
+    key_id: "TEXT",
+    endpoint: "TEXT",
+    idempotency_key: "BYTEA",
+  },
   moves: {
     budget_id: "TEXT",
     subject: "TEXT",

@@ -1,5 +1,5 @@
 import type { Change, CounterMove, RowName } from "@tollgate/store-engine";
-import { moveToRow, rowsOf, type SqlParameters } from "@tollgate/store-sql";
+import { claimKeyToRow, moveToRow, rowsOf, type SqlParameters } from "@tollgate/store-sql";
 import type { GroupName } from "./commit-groups.ts";
 import { groupAfter } from "./followers.ts";
 import type { ReadSet } from "./read-set.ts";
@@ -138,6 +138,7 @@ function addLooked(
   if (!comparesAll) return;
   for (const row of looked.sessions)
     if (!locks.sessions.some(({ id }) => id === row.id)) addRow("sessions", row, row.updated);
+  for (const key of looked.unclaimed) add("unclaimed", claimKeyToRow(key));
   for (const { owner, source, chain, found } of looked.matches)
     add("matches", {
       organization_id: owner.organizationId,

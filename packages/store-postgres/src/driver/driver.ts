@@ -369,10 +369,11 @@ function notKnown(): never {
 
 /**
  * Most requests begin something new, so a row that this process has not written is taken to be absent. The commit finds out
- * otherwise by the Step's own row, the match and the counters.
+ * otherwise by the Step's own row, the claim, the match and the counters.
  */
 const unknown: View = {
   openedBefore: () => null,
+  claim: () => null,
   recentMatches: () => [],
   counter: () => null,
   hasDecision: () => false,
@@ -389,6 +390,7 @@ const unknown: View = {
   messagesOf: notKnown,
   continuations: notKnown,
   expiredResponses: notKnown,
+  expiredClaims: notKnown,
   organizationsOfOldSteps: notKnown,
   oldSteps: notKnown,
   organizationsOfOldSessions: notKnown,

@@ -1,5 +1,5 @@
 import type { Owner } from "@tollgate/core/store";
-import type { RowName, SessionState, StepRecord, View } from "@tollgate/store-engine";
+import type { ClaimKey, RowName, SessionState, StepRecord, View } from "@tollgate/store-engine";
 
 type Key = NonNullable<ReturnType<View["key"]>>;
 
@@ -19,6 +19,8 @@ export interface ReadSet {
   readonly steps: readonly StepRecord[];
   readonly responses: readonly RowName[];
   readonly matches: readonly MatchRead[];
+  /** The idempotency keys that no claim was known for. */
+  readonly unclaimed: readonly ClaimKey[];
 }
 
 /** Records every read through a view. No rule has to list what it depends on, so none can forget to. */
@@ -30,6 +32,7 @@ export function recordReads(view: View): { readonly view: View; readonly looked:
     steps: [] as StepRecord[],
     responses: [] as RowName[],
     matches: [] as MatchRead[],
+    unclaimed: [] as ClaimKey[],
   };
   const withSession = (session: SessionState | null): SessionState | null => {
     if (session) looked.sessions.push(session);
@@ -61,6 +64,11 @@ export function recordReads(view: View): { readonly view: View; readonly looked:
       const sessions = view.sessionsInOrder(organizationId, mark, limit);
       looked.sessions.push(...sessions);
       return sessions;
+    },
+    claim(key) {
+      const claim = view.claim(key);
+      if (!claim) looked.unclaimed.push(key);
+      return claim;
     },
     step: (organizationId, id) => withStep(view.step(organizationId, id)),
     response(organizationId, id) {

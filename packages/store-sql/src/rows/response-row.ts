@@ -2,6 +2,7 @@ import type { StoredResponse } from "@tollgate/core/store";
 import type { ResponseRecord } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
+import { fromHex } from "./session-row.ts";
 
 /** The columns that a stored response is read from, its content last. */
 export const responseColumns = [
@@ -21,7 +22,10 @@ export const responseColumns = [
 ] as const;
 
 /** The columns of a stored response, with its link or its inherited items. */
-export const responseRecordColumns = [...responseColumns, "built_on", "inherited"] as const;
+export const responseRecordColumns = [
+  ...responseColumns,
+  ...["built_on", "inherited", "idempotency_key"],
+] as const;
 
 /** A stored response as the parameters of its row. */
 function responseToRow(response: StoredResponse): SqlParameters {
@@ -44,8 +48,13 @@ function responseToRow(response: StoredResponse): SqlParameters {
 
 /** A stored response with what its history needs, as the parameters of its row. */
 export function responseRecordToRow(response: ResponseRecord): SqlParameters {
-  const { builtOn, inherited } = response;
-  return { ...responseToRow(response), built_on: builtOn, inherited };
+  const { builtOn, inherited, idempotencyKeySha256 } = response;
+  return {
+    ...responseToRow(response),
+    built_on: builtOn,
+    inherited,
+    idempotency_key: idempotencyKeySha256 && fromHex(idempotencyKeySha256),
+  };
 }
 
 /** The stored response in a row. */

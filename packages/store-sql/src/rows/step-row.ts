@@ -32,6 +32,8 @@ export const stepColumns = [
   "step_number",
   "dropped_fields",
   "metadata",
+  "idempotency_key",
+  "retry_of",
   "process_id",
   "opened_at",
   "outcome",
@@ -82,6 +84,8 @@ export function stepToRow(record: StepRecord, sequence: number): SqlParameters {
     step_number: step.stepNumber,
     dropped_fields: droppedFieldsJson(step.droppedFields),
     metadata: metadataText(step.metadata),
+    idempotency_key: step.idempotencyKeySha256 && fromHex(step.idempotencyKeySha256),
+    retry_of: step.retryOf,
     process_id: record.processId,
     opened_at: step.openedAt,
     outcome: "open",
@@ -190,6 +194,7 @@ export function stepFromRow(row: unknown): Step {
   const read = readRow(row);
   const outcome = read.text("outcome");
   const replyHead = read.bytesOrNull("reply_head");
+  const idempotencyKey = read.bytesOrNull("idempotency_key");
   const running: Attempt = {
     ...read.json<AttemptStart>("attempt_start"),
     end: read.jsonOrNull<AttemptEnd>("attempt_end"),
@@ -211,6 +216,8 @@ export function stepFromRow(row: unknown): Step {
     stepNumber: read.integer("step_number"),
     droppedFields: read.jsonOrNull<DroppedFields>("dropped_fields") ?? {},
     metadata: metadataOf(read.textOrNull("metadata")),
+    idempotencyKeySha256: idempotencyKey && toHex(idempotencyKey),
+    retryOf: read.textOrNull("retry_of"),
     openedAt: read.integer("opened_at"),
     settledAt: read.integerOrNull("settled_at"),
     outcome: outcome === "open" ? null : outcomeOf(outcome),

@@ -28,8 +28,8 @@ export const responseStatements = {
     SELECT ${chained.join(", ")}, r.inherited FROM chain link CROSS JOIN responses r
       WHERE r.organization_id = :organization_id AND r.id = link.id
     ORDER BY link.distance DESC`,
-  /** The owner of a response, expired or not, and the response that it is built on. */
-  response: `SELECT organization_id, user_id, key_id, expires_at, built_on FROM responses
+  /** A response without its content, expired or not. */
+  response: `SELECT organization_id, user_id, key_id, step_id, expires_at, built_on, idempotency_key FROM responses
     WHERE organization_id = :organization_id AND id = :id`,
   expired: `SELECT organization_id, id FROM responses WHERE expires_at <= :at
     ORDER BY expires_at, organization_id, id LIMIT :limit`,

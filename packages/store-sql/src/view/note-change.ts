@@ -5,6 +5,7 @@ import {
   type Operation,
   type ResponseRecord,
   type StepRecord,
+  type ViewedResponse,
 } from "@tollgate/store-engine";
 import type { KnownRows } from "./known-rows.ts";
 
@@ -64,6 +65,14 @@ function noteHold({ steps }: KnownRows, hold: HoldRecord): void {
 }
 
 /** Keeps only a few fields, because the entry outlives its request. */
-function responseOf({ organizationId, userId, keyId, expiresAt, builtOn }: ResponseRecord) {
-  return { organizationId, userId, keyId, expiresAt, builtOn };
+function responseOf({
+  organizationId,
+  userId,
+  keyId,
+  stepId,
+  expiresAt,
+  builtOn,
+  idempotencyKeySha256,
+}: ResponseRecord): ViewedResponse {
+  return { organizationId, userId, keyId, stepId, expiresAt, builtOn, idempotencyKeySha256 };
 }

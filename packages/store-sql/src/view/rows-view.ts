@@ -1,10 +1,13 @@
 import type { ResponseView, View } from "@tollgate/store-engine";
 import type { SqlDialect } from "../dialect.ts";
 import { counterFromRow, holdFromRow } from "../rows/budget-row.ts";
+import { claimFromRow, claimKeyToRow, claimNameFromRow } from "../rows/claim-row.ts";
 import { correctionFromRow } from "../rows/correction-row.ts";
 import { readRow } from "../rows/row-reader.ts";
+import { toHex } from "../rows/session-row.ts";
 import { stepRecordFromRow } from "../rows/step-row.ts";
 import { administrationStatements } from "../statements/administration.ts";
+import { claimStatements } from "../statements/claim.ts";
 import { correctionsOf } from "../statements/correction.ts";
 import { holdStatements } from "../statements/hold.ts";
 import { openStepStatements } from "../statements/open-step.ts";
@@ -51,6 +54,10 @@ export function viewRows(reads: Reads, { dialect, oldSteps }: ReadRows): View {
       reads
         .all(holdStatements.holds, { organization_id: organizationId, step_id: id })
         .map((row) => holdFromRow(row)),
+    claim(key) {
+      const row = reads.get(claimStatements.claim, claimKeyToRow(key));
+      return row === undefined ? null : claimFromRow(row);
+    },
     counter({ budgetId, subject, periodStart }) {
       const key = { budget_id: budgetId, subject, period_start: periodStart };
       const row = reads.get(holdStatements.counter, key);
@@ -87,12 +94,15 @@ function viewResponses({ get, all }: Reads): ResponseView {
       const row = get(responseStatements.response, { organization_id: organizationId, id });
       if (row === undefined) return null;
       const read = readRow(row);
+      const idempotencyKey = read.bytesOrNull("idempotency_key");
       return {
         organizationId,
         userId: read.text("user_id"),
         keyId: read.text("key_id"),
+        stepId: read.text("step_id"),
         expiresAt: read.integer("expires_at"),
         builtOn: read.textOrNull("built_on"),
+        idempotencyKeySha256: idempotencyKey && toHex(idempotencyKey),
       };
     },
     messagesOf(organizationId, id) {
@@ -108,5 +118,6 @@ function viewResponses({ get, all }: Reads): ResponseView {
         const read = readRow(row);
         return { organizationId: read.text("organization_id"), id: read.text("id") };
       }),
+    expiredClaims: (at, limit) => all(claimStatements.expired, { at, limit }).map(claimNameFromRow),
   };
 }

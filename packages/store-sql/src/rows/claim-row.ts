@@ -1,0 +1,108 @@
+import { endpointNames, type KeptAnswer } from "@tollgate/core/store";
+import type { ClaimKey, ClaimName, ClaimRecord, SettledClaim } from "@tollgate/store-engine";
+import type { SqlParameters } from "../statement.ts";
+import { readRow } from "./row-reader.ts";
+import { fromHex, toHex } from "./session-row.ts";
+
+/** The columns of a claim's row. */
+export const claimColumns = [
+  ...["organization_id", "key_id", "endpoint", "idempotency_key"],
+  ...["step_id", "request", "decision_id", "data_class", "opened_at"],
+  ...["state", "expires_at", "headers", "body"],
+] as const;
+
+/** The columns that find a claim. */
+export function claimKeyToRow({
+  organizationId,
+  keyId,
+  endpoint,
+  keySha256,
+}: ClaimKey): SqlParameters {
+  return {
+    organization_id: organizationId,
+    key_id: keyId,
+    endpoint,
+    idempotency_key: fromHex(keySha256),
+  };
+}
+
+/** The columns that find one Step's claim. */
+export function claimNameToRow(name: ClaimName): SqlParameters {
+  return { ...claimKeyToRow(name), step_id: name.stepId };
+}
+
+/** A claim as the parameters of its row. */
+export function claimToRow(claim: ClaimRecord): SqlParameters {
+  return {
+    ...claimNameToRow(claim),
+    request: fromHex(claim.requestSha256),
+    decision_id: claim.decisionId,
+    data_class: claim.dataClass,
+    opened_at: claim.openedAt,
+    state: claim.state,
+    expires_at: claim.expiresAt,
+    ...answerToRow(claim.answer),
+  };
+}
+
+/** The columns of a claim's row that its Step's settlement changes. */
+export function settledClaimToRow(name: ClaimName, ending: SettledClaim): SqlParameters {
+  return {
+    ...claimNameToRow(name),
+    state: ending.state,
+    expires_at: ending.expiresAt,
+    ...answerToRow(ending.state === "kept" ? ending.answer : null),
+  };
+}
+
+/** The columns of a claim's row that are changed to drop its answer. */
+export function forgottenClaimToRow(name: ClaimName): SqlParameters {
+  const state: ClaimRecord["state"] = "not_kept";
+  return { ...claimNameToRow(name), state, ...answerToRow(null) };
+}
+
+function answerToRow(answer: KeptAnswer | null): SqlParameters {
+  return { headers: answer && JSON.stringify(answer.headers), body: answer?.body ?? null };
+}
+
+/** The claim in a row. */
+export function claimFromRow(row: unknown): ClaimRecord {
+  const read = readRow(row);
+  const headers = read.jsonOrNull<KeptAnswer["headers"]>("headers");
+  return {
+    ...claimNameFromRow(row),
+    requestSha256: toHex(read.bytes("request")),
+    decisionId: read.text("decision_id"),
+    dataClass: read.text("data_class"),
+    openedAt: read.integer("opened_at"),
+    state: stateOf(read.text("state")),
+    expiresAt: read.integerOrNull("expires_at"),
+    answer: headers && { headers, body: read.bytes("body") },
+  };
+}
+
+/** The key and Step of a claim, in a row that may lack its other columns. */
+export function claimNameFromRow(row: unknown): ClaimName {
+  const read = readRow(row);
+  const endpoint = endpointNames.find((name) => name === read.text("endpoint"));
+  if (endpoint === undefined) throw new TypeError("column endpoint does not hold an endpoint");
+  return {
+    organizationId: read.text("organization_id"),
+    keyId: read.text("key_id"),
+    endpoint,
+    keySha256: toHex(read.bytes("idempotency_key")),
+    stepId: read.text("step_id"),
+  };
+}
+
+function stateOf(text: string): ClaimRecord["state"] {
+  switch (text) {
+    case "in_progress":
+    case "interrupted":
+    case "not_kept":
+    case "kept":
+      return text;
+    default:
+      throw new TypeError("column state does not hold the state of a claim");
+  }
+}
