@@ -4,7 +4,9 @@ import { ProviderError } from "@tollgate/core/provider";
 import { createTestGateway, type TestGateway } from "@tollgate/testing";
 import { API, type Diagnostic } from "typescript/unstable/async";
 import { beforeAll, describe, expect, it } from "vitest";
+import { activityColumns, stepColumns } from "../src/administration/export-columns.ts";
 import { definePolicy, type Obligations, permit } from "../src/policy.ts";
+import type { UsageDetails } from "../src/provider.ts";
 import { gatewaySettingsSchema, tryRead } from "../src/schemas.ts";
 import {
   type BudgetPeriod,
@@ -60,7 +62,71 @@ const additions = [
     list: "packages/core/src/domain/rate-limit.ts",
     find: '"day"] as const',
     replace: '"day", "decade"] as const',
-    places: ["packages/core/src/budgets/rate-limits.ts"],
+    places: [
+      "packages/core/src/budgets/rate-limits.ts",
+      "packages/faults/src/rate-limits/check-history.ts",
+    ],
+  },
+  {
+    name: "videoInput",
+    what: "a rate of a price",
+    list: "packages/core/src/domain/price.ts",
+    find: "export interface Rates {",
+    replace: "export interface Rates {\n  readonly videoInput?: number;",
+    places: [
+      "packages/core/src/domain/price.ts",
+      "packages/core/src/evidence/leaves.ts",
+      "packages/core/src/routing/read-price.ts",
+      "packages/prices/src/read-price.ts",
+    ],
+  },
+  {
+    name: "videoInputTokens",
+    what: "a detail of usage",
+    list: "packages/core/src/domain/usage.ts",
+    find: "export interface UsageDetails {",
+    replace: "export interface UsageDetails {\n  readonly videoInputTokens?: number;",
+    places: [
+      "packages/cli/src/commands/correct-step.ts",
+      "packages/core/src/administration/schemas.ts",
+      "packages/core/src/domain/price.ts",
+      "packages/core/src/domain/usage-sums.ts",
+      "packages/core/src/domain/usage.ts",
+      "packages/core/src/evidence/leaves.ts",
+      "packages/core/test/closed-lists.test.ts",
+      "packages/provider-ai-sdk/src/usage-report.ts",
+      "packages/provider-openai/src/usage-report.ts",
+    ],
+  },
+  {
+    name: "video",
+    what: "a configured price",
+    list: "packages/core/src/contracts/provider.ts",
+    find: "export interface ConfiguredRates {",
+    replace: "export interface ConfiguredRates {\n  readonly video?: UsdAmount;",
+    places: ["packages/core/src/routing/model-schema.ts"],
+  },
+  {
+    name: "creativity",
+    what: "a member of a request",
+    list: "packages/core/src/domain/completion-request.ts",
+    find: "export interface CompletionRequest {",
+    replace: "export interface CompletionRequest {\n  readonly creativity?: number;",
+    places: [
+      "packages/provider-ai-sdk/src/settings.test.ts",
+      "packages/provider-openai/src/request-body.test.ts",
+    ],
+  },
+  {
+    name: "novelty",
+    what: "a field of both protocols that no request has",
+    list: "packages/core/src/wire/common-fields.ts",
+    find: "export const samplingFields = {",
+    replace: "export const samplingFields = {\n  novelty: optional(number(0, 2)),",
+    places: [
+      "packages/core/src/wire/chat-completions/parse.ts",
+      "packages/core/src/wire/responses/parse.ts",
+    ],
   },
 ] as const;
 
@@ -178,6 +244,25 @@ const obligations: {
     seen: [400, 200],
   },
 };
+
+/** The details of usage, which every export has as columns. */
+const details: Readonly<Record<keyof UsageDetails, true>> = {
+  cachedTokens: true,
+  reasoningTokens: true,
+  cacheWriteTokens: true,
+  cacheWrite1hTokens: true,
+  audioInputTokens: true,
+  audioOutputTokens: true,
+  imageInputTokens: true,
+  imageOutputTokens: true,
+};
+
+describe("a detail of usage", () => {
+  it.each(Object.keys(details))("%s is a column of exported Steps and activity", (name) => {
+    expect(stepColumns.map(([heading]) => heading)).toContain(name);
+    expect(activityColumns.map(([heading]) => heading)).toContain(name);
+  });
+});
 
 describe("a budget period", () => {
   it.each(budgetPeriods)("%s has a length and can be configured", async (period) => {

@@ -5,19 +5,23 @@ import { openaiTiers } from "./known-models.ts";
 
 type CatalogValue = ModelPrice[string];
 
-/** The catalog's names of the prices that Tollgate uses. */
-const counted = {
-  input_mtok: "input",
-  output_mtok: "output",
-  cache_read_mtok: "cachedInput",
-  cache_write_mtok: "cacheWrite5m",
-  cache_write_1h_mtok: "cacheWrite1h",
-  output_reasoning_mtok: "reasoning",
-  input_audio_mtok: "audioInput",
-  output_audio_mtok: "audioOutput",
-  input_image_mtok: "imageInput",
-  output_image_mtok: "imageOutput",
-} as const satisfies Readonly<Record<string, keyof Rates>>;
+/** The catalog's name of each rate. */
+const catalogNames: Readonly<Record<keyof Rates, string>> = {
+  input: "input_mtok",
+  output: "output_mtok",
+  cachedInput: "cache_read_mtok",
+  cacheWrite5m: "cache_write_mtok",
+  cacheWrite1h: "cache_write_1h_mtok",
+  reasoning: "output_reasoning_mtok",
+  audioInput: "input_audio_mtok",
+  audioOutput: "output_audio_mtok",
+  imageInput: "input_image_mtok",
+  imageOutput: "output_image_mtok",
+};
+
+const rateNames = Object.keys(catalogNames).filter((name): name is keyof Rates =>
+  Object.hasOwn(catalogNames, name),
+);
 
 /** Charges for something that usage doesn't count. With one of them, a price of tokens alone would be too low. */
 const uncounted = ["input_text_messages_kcount", "output_citation_mtok"];
@@ -62,7 +66,7 @@ function tiersOf({ list, name }: CatalogEntry): Pick<Price, "tiers"> {
 
 /** The prompt lengths above which a price changes, ascending. */
 function thresholdsOf(prices: ModelPrice): readonly number[] {
-  const starts = Object.keys(counted).flatMap((name) => {
+  const starts = Object.values(catalogNames).flatMap((name) => {
     const value = prices[name];
     return typeof value === "object" ? value.tiers.map(({ start }) => start) : [];
   });
@@ -80,8 +84,8 @@ function requestOf(prices: ModelPrice): { readonly request?: number } | null {
 /** The rates for prompts longer than a threshold; null without input or output rate, or if one isn't exact. */
 function ratesAbove(prices: ModelPrice, above: number): Rates | null {
   const rates: { -readonly [Name in keyof Rates]?: number } = {};
-  for (const [name, rate] of Object.entries(counted)) {
-    const usd = priceAbove(prices[name], above);
+  for (const rate of rateNames) {
+    const usd = priceAbove(prices[catalogNames[rate]], above);
     if (usd === undefined) continue;
     const nano = parseUsd(usd);
     if (nano === null) return null;

@@ -113,3 +113,45 @@ describe("the settings of a call", () => {
     );
   });
 });
+
+/** Whether the AI SDK gets each member of a request, and an example. A new member must be listed here. */
+const members: Readonly<{
+  [Name in keyof CompletionRequest]-?: readonly [
+    use: "set" | "rejected" | "kept" | "prompt",
+    example: NonNullable<CompletionRequest[Name]>,
+  ];
+}> = {
+  messages: ["prompt", messages],
+  tools: ["set", [{ name: "now" }]],
+  toolChoice: ["set", "required"],
+  parallelToolCalls: ["set", false],
+  responseFormat: ["set", { type: "json_object" }],
+  reasoningEffort: ["set", "low"],
+  verbosity: ["set", "low"],
+  temperature: ["set", 0.5],
+  topP: ["set", 0.5],
+  frequencyPenalty: ["set", 1],
+  presencePenalty: ["set", 1],
+  seed: ["set", 7],
+  logitBias: ["rejected", { "5": 1 }],
+  logprobs: ["rejected", true],
+  topLogprobs: ["rejected", 2],
+  stop: ["set", "END"],
+  maxOutputTokens: ["set", 9],
+  user: ["kept", "ada"],
+  metadata: ["kept", { team: "a" }],
+  store: ["kept", true],
+  promptCacheKey: ["kept", "k"],
+  safetyIdentifier: ["kept", "s"],
+  serviceTier: ["set", "flex"],
+};
+
+describe("every member of a request", () => {
+  it.each(Object.entries(members))("sets, rejects or keeps %s", (member, [use, example]) => {
+    const tools = member === "tools" ? [] : [{ name: "now" }];
+    const call = () => settings({ tools, [member]: example });
+    if (use === "rejected") return expect(call).toThrow("don't support this parameter");
+    const changes = JSON.stringify(call()) !== JSON.stringify(settings({ tools }));
+    expect(changes).toBe(use === "set");
+  });
+});

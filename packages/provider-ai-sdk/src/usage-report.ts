@@ -37,7 +37,12 @@ export function usageReport(
     costNanoUsd:
       typeof cost === "number" && cost <= maxUsd ? (parseUsd(cost) ?? undefined) : undefined,
     serviceTier: tierIn(raw["service_tier"]) ?? tierOfMetadata(metadata),
-  };
+    // The AI SDK doesn't count these.
+    audioInputTokens: undefined,
+    audioOutputTokens: undefined,
+    imageInputTokens: undefined,
+    imageOutputTokens: undefined,
+  } satisfies Readonly<Record<keyof UsageReport, number | string | undefined>>;
   const reported = Object.entries(report).filter(([, figure]) => figure !== undefined);
   return reported.length === 0 ? null : Object.fromEntries(reported);
 }

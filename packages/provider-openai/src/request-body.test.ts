@@ -227,3 +227,43 @@ describe("a growing conversation", () => {
     });
   });
 });
+
+/** The field that sends each member of a request, and an example. A new member must be listed here. */
+const sentAs: Readonly<{
+  [Name in keyof CompletionRequest]-?: readonly [
+    field: string,
+    example: NonNullable<CompletionRequest[Name]>,
+  ];
+}> = {
+  messages: ["messages", messages],
+  tools: ["tools", [{ name: "add" }]],
+  toolChoice: ["tool_choice", "required"],
+  parallelToolCalls: ["parallel_tool_calls", false],
+  responseFormat: ["response_format", { type: "json_object" }],
+  reasoningEffort: ["reasoning_effort", "low"],
+  verbosity: ["verbosity", "low"],
+  temperature: ["temperature", 0.5],
+  topP: ["top_p", 0.5],
+  frequencyPenalty: ["frequency_penalty", 1],
+  presencePenalty: ["presence_penalty", 1],
+  seed: ["seed", 7],
+  logitBias: ["logit_bias", { "5": 1 }],
+  logprobs: ["logprobs", true],
+  topLogprobs: ["top_logprobs", 2],
+  stop: ["stop", "END"],
+  maxOutputTokens: ["max_completion_tokens", 9],
+  user: ["user", "ada"],
+  metadata: ["metadata", { team: "a" }],
+  store: ["store", true],
+  promptCacheKey: ["prompt_cache_key", "k"],
+  safetyIdentifier: ["safety_identifier", "s"],
+  serviceTier: ["service_tier", "flex"],
+};
+
+describe("every member of a request", () => {
+  it.each(Object.entries(sentAs))("sends %s", (member, [field, example]) => {
+    const tools = [{ name: "add" }];
+    const body = bodyOf({ tools, [member]: example }, { forwardStore: true });
+    expect(body).toHaveProperty(field);
+  });
+});

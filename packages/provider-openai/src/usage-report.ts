@@ -3,6 +3,7 @@ import {
   isTierName,
   type Json,
   parseUsd,
+  type UsageDetails,
   type UsageReport,
 } from "@tollgate/core/provider";
 import { isObject, type JsonObject, membersOf } from "./json.ts";
@@ -44,7 +45,7 @@ function tokens(usage: JsonObject) {
     count(total_tokens),
   );
   const counted = { promptTokens, completionTokens };
-  const details = {
+  const details: Readonly<Record<keyof UsageDetails, number | undefined>> = {
     cachedTokens: cache.read,
     cacheWriteTokens: cache.written,
     cacheWrite1hTokens: cache.writtenFor1h,

@@ -1,5 +1,5 @@
 import type { StepCorrection } from "@tollgate/core";
-import { parseUsd } from "@tollgate/core/provider";
+import { parseUsd, type UsageDetails } from "@tollgate/core/provider";
 import { type Command, InvalidArgumentError } from "commander";
 import { wholeNumber } from "../arguments.ts";
 import { CommandError } from "../failure.ts";
@@ -7,26 +7,60 @@ import { optionsOf } from "../globals.ts";
 import { withGateway } from "../open-gateway.ts";
 import { printRecord } from "../print.ts";
 
-interface CorrectOptions {
+interface CorrectOptions extends UsageDetails {
   readonly organization: string;
   readonly reason: string;
   readonly attempt?: number;
   readonly costUsd?: number;
   readonly promptTokens?: number;
   readonly completionTokens?: number;
-  readonly cachedTokens?: number;
-  readonly reasoningTokens?: number;
-  readonly cacheWriteTokens?: number;
-  readonly cacheWrite1hTokens?: number;
-  readonly audioInputTokens?: number;
-  readonly audioOutputTokens?: number;
-  readonly imageInputTokens?: number;
-  readonly imageOutputTokens?: number;
 }
+
+/** The option of each detail. Its flag is the detail's name in kebab case. */
+const detailOptions: Readonly<
+  Record<keyof UsageDetails, { readonly flags: string; readonly description: string }>
+> = {
+  cachedTokens: {
+    flags: "--cached-tokens <count>",
+    description: "cached tokens of the request",
+  },
+  reasoningTokens: {
+    flags: "--reasoning-tokens <count>",
+    description: "reasoning tokens of the answer",
+  },
+  cacheWriteTokens: {
+    flags: "--cache-write-tokens <count>",
+    description: "tokens of the request written to the cache",
+  },
+  cacheWrite1hTokens: {
+    flags: "--cache-write-1h-tokens <count>",
+    description: "written tokens that are cached for an hour",
+  },
+  audioInputTokens: {
+    flags: "--audio-input-tokens <count>",
+    description: "audio tokens of the request",
+  },
+  audioOutputTokens: {
+    flags: "--audio-output-tokens <count>",
+    description: "audio tokens of the answer",
+  },
+  imageInputTokens: {
+    flags: "--image-input-tokens <count>",
+    description: "image tokens of the request",
+  },
+  imageOutputTokens: {
+    flags: "--image-output-tokens <count>",
+    description: "image tokens of the answer",
+  },
+};
+
+const detailNames = Object.keys(detailOptions).filter((name): name is keyof UsageDetails =>
+  Object.hasOwn(detailOptions, name),
+);
 
 /** Adds `steps correct`. */
 export function defineCorrection(noun: Command): void {
-  noun
+  const correcting = noun
     .command("correct <id>")
     .description(
       "correct the usage or cost of an attempt of a settled Step, and keep the original record",
@@ -36,24 +70,10 @@ export function defineCorrection(noun: Command): void {
     .option("--attempt <number>", "the number of the attempt (default: the last)", wholeNumber(1))
     .option("--cost-usd <amount>", "cost in US dollars, such as 0.0125", nanoUsd)
     .option("--prompt-tokens <count>", "tokens of the request", wholeNumber(0))
-    .option("--completion-tokens <count>", "tokens of the answer", wholeNumber(0))
-    .option("--cached-tokens <count>", "cached tokens of the request", wholeNumber(0))
-    .option("--reasoning-tokens <count>", "reasoning tokens of the answer", wholeNumber(0))
-    .option(
-      "--cache-write-tokens <count>",
-      "tokens of the request written to the cache",
-      wholeNumber(0),
-    )
-    .option(
-      "--cache-write-1h-tokens <count>",
-      "written tokens that are cached for an hour",
-      wholeNumber(0),
-    )
-    .option("--audio-input-tokens <count>", "audio tokens of the request", wholeNumber(0))
-    .option("--audio-output-tokens <count>", "audio tokens of the answer", wholeNumber(0))
-    .option("--image-input-tokens <count>", "image tokens of the request", wholeNumber(0))
-    .option("--image-output-tokens <count>", "image tokens of the answer", wholeNumber(0))
-    .action(correct);
+    .option("--completion-tokens <count>", "tokens of the answer", wholeNumber(0));
+  for (const { flags, description } of Object.values(detailOptions))
+    correcting.option(flags, description, wholeNumber(0));
+  correcting.action(correct);
 }
 
 async function correct(id: string, _options: unknown, command: Command): Promise<void> {
@@ -72,17 +92,6 @@ async function correct(id: string, _options: unknown, command: Command): Promise
     printRecord(json, await gateway.steps.correct(correction)),
   );
 }
-
-const detailNames = [
-  "cachedTokens",
-  "reasoningTokens",
-  "cacheWriteTokens",
-  "cacheWrite1hTokens",
-  "audioInputTokens",
-  "audioOutputTokens",
-  "imageInputTokens",
-  "imageOutputTokens",
-] as const;
 
 function usageOf(options: CorrectOptions): Pick<StepCorrection, "usage"> {
   const { promptTokens, completionTokens } = options;

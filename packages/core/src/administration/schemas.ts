@@ -7,6 +7,7 @@ import {
 import { changeKinds } from "../domain/change-kind.ts";
 import type { OneOrMany } from "../domain/pattern.ts";
 import { endpointNames } from "../domain/step.ts";
+import type { UsageDetails } from "../domain/usage.ts";
 import { summaryDimensions } from "../domain/usage-fold.ts";
 import type { SummaryDimension } from "../domain/usage-group.ts";
 import type { Schema } from "../input/read.ts";
@@ -224,10 +225,7 @@ export const exportOptions = z.strictObject({ format: z.enum(["csv", "jsonl"]) }
 
 const detail = z.exactOptional(count);
 
-/** The tokens of a correction. Each detail is part of its count. */
-const usage = z.strictObject({
-  promptTokens: count,
-  completionTokens: count,
+const details = {
   cachedTokens: detail,
   reasoningTokens: detail,
   cacheWriteTokens: detail,
@@ -236,6 +234,13 @@ const usage = z.strictObject({
   audioOutputTokens: detail,
   imageInputTokens: detail,
   imageOutputTokens: detail,
+} satisfies Readonly<Record<keyof UsageDetails, typeof detail>>;
+
+/** The tokens of a correction. Each detail is part of its count. */
+const usage = z.strictObject({
+  promptTokens: count,
+  completionTokens: count,
+  ...details,
 });
 
 export const stepCorrection = z

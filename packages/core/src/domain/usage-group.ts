@@ -1,3 +1,5 @@
+import type { UsageDetails } from "./usage.ts";
+
 /** A dimension by which Steps and their attempts can be summed up. */
 export type SummaryDimension =
   | "organization"
@@ -15,21 +17,13 @@ export type SummaryDimension =
   | "host";
 
 /** The usage and cost of several Steps. Every figure except `steps` is a sum over attempts. */
-export interface UsageSums {
+export interface UsageSums extends Required<UsageDetails> {
   /** Steps with an attempt in the group. A Step that fell back to another model can count in two groups. */
   readonly steps: number;
   readonly attempts: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
   readonly totalTokens: number;
-  readonly cachedTokens: number;
-  readonly reasoningTokens: number;
-  readonly cacheWriteTokens: number;
-  readonly cacheWrite1hTokens: number;
-  readonly audioInputTokens: number;
-  readonly audioOutputTokens: number;
-  readonly imageInputTokens: number;
-  readonly imageOutputTokens: number;
   /** Nanodollars, without the attempts that `unknownCosts` counts. */
   readonly costNanoUsd: number;
   /** Attempts without a known price. Their cost is missing from the sum. */

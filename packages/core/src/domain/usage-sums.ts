@@ -1,7 +1,7 @@
 import { GatewayError } from "../errors/gateway-error.ts";
 import { figuresOf } from "./apply-correction.ts";
 import type { Attempt } from "./step.ts";
-import { type Usage, usageDetails } from "./usage.ts";
+import { type Usage, type UsageDetails, usageDetails } from "./usage.ts";
 import type { UsageGroup, UsageSums } from "./usage-group.ts";
 
 /** Sums that can still grow. */
@@ -52,7 +52,7 @@ export function sumsOfAttempt(
   };
 }
 
-function detailSums(usage: Usage) {
+function detailSums(usage: Usage): Required<UsageDetails> {
   const { cachedTokens = 0, reasoningTokens = 0, cacheWriteTokens = 0 } = usage;
   const { cacheWrite1hTokens = 0, audioInputTokens = 0, audioOutputTokens = 0 } = usage;
   const { imageInputTokens = 0, imageOutputTokens = 0 } = usage;

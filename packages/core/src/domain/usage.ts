@@ -1,3 +1,5 @@
+import { namesOf } from "../kernel/names-of.ts";
+
 /** The parts of prompt and completion tokens. Each is present only if the provider reported it; 0 counts as reported. */
 export interface UsageDetails {
   /** Of the prompt tokens, those read from the provider's cache. */
@@ -23,17 +25,20 @@ export interface Usage extends UsageDetails {
 
 export const noUsage: Usage = { promptTokens: 0, completionTokens: 0, totalTokens: 0 };
 
+/** What each detail is a part of: of the prompt, of the completion, or of another detail. In the order of records. */
+const wholes = {
+  cachedTokens: "promptTokens",
+  reasoningTokens: "completionTokens",
+  cacheWriteTokens: "promptTokens",
+  cacheWrite1hTokens: "cacheWriteTokens",
+  audioInputTokens: "promptTokens",
+  audioOutputTokens: "completionTokens",
+  imageInputTokens: "promptTokens",
+  imageOutputTokens: "completionTokens",
+} as const satisfies Readonly<Record<keyof UsageDetails, keyof Usage>>;
+
 /** Every detail, in the order in which records show them. */
-export const usageDetails = [
-  "cachedTokens",
-  "reasoningTokens",
-  "cacheWriteTokens",
-  "cacheWrite1hTokens",
-  "audioInputTokens",
-  "audioOutputTokens",
-  "imageInputTokens",
-  "imageOutputTokens",
-] as const satisfies readonly (keyof UsageDetails)[];
+export const usageDetails = namesOf(wholes);
 
 /** Whether the provider counted the tokens, or the gateway estimated them. */
 export type UsageBasis = "reported" | "estimated";
@@ -65,13 +70,8 @@ export function eachDetail(count: (name: keyof UsageDetails) => number | undefin
 /** Most usage has none. */
 const noDetails: UsageDetails = {};
 
-const promptParts = [
-  "cachedTokens",
-  "cacheWriteTokens",
-  "audioInputTokens",
-  "imageInputTokens",
-] as const;
-const completionParts = ["reasoningTokens", "audioOutputTokens", "imageOutputTokens"] as const;
+const promptParts = usageDetails.filter((name) => wholes[name] === "promptTokens");
+const completionParts = usageDetails.filter((name) => wholes[name] === "completionTokens");
 
 /**
  * The details that fit into their counts. The parts of a count are disjoint, so their sum can't exceed it. A part that would

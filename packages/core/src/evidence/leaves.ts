@@ -231,7 +231,7 @@ function rateFacts(rates: Rates): object {
     imageInput: rates.imageInput,
     imageOutput: rates.imageOutput,
     input: rates.input,
-  };
+  } satisfies Readonly<Record<Exclude<keyof Rates, "output" | "reasoning">, number | undefined>>;
 }
 
 function endFacts(end: AttemptSettlement): object {
@@ -268,7 +268,7 @@ function usageFacts(usage: Usage): object {
     promptTokens,
     reasoningTokens,
     totalTokens,
-  };
+  } satisfies Readonly<Record<keyof Usage, number | undefined>>;
 }
 
 function holdFacts({ amount, budgetId, limit, mode, periodStart, subject, unit }: Hold): object {

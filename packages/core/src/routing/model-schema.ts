@@ -1,6 +1,7 @@
 import type {
   Billing,
   ConfiguredPrice,
+  ConfiguredRates,
   ListedModel,
   ModelConfiguration,
 } from "../contracts/provider.ts";
@@ -21,7 +22,7 @@ const rates = {
   reasoning: amount,
   audio: z.exactOptional(bothWays),
   image: z.exactOptional(bothWays),
-};
+} satisfies Readonly<Record<keyof ConfiguredRates, Schema<unknown>>>;
 
 const pair = { input: usd, output: usd };
 

@@ -2,6 +2,7 @@ import type {
   ConfiguredPrice,
   ConfiguredRates,
   ModelConfiguration,
+  UsdAmount,
 } from "../contracts/provider.ts";
 import type { LongPromptPrice, Price, Rates, TierPrice } from "../domain/price.ts";
 import { parseUsd } from "../kernel/nano-usd.ts";
@@ -56,7 +57,7 @@ function writtenRates(written: ConfiguredRates): Partial<Rates> {
     audioOutput: audio?.output,
     imageInput: image?.input,
     imageOutput: image?.output,
-  };
+  } satisfies Readonly<Record<keyof Rates, UsdAmount | undefined>>;
   return Object.fromEntries(
     Object.entries(amounts).flatMap(([name, amount]) => {
       const rate = amount === undefined ? null : parseUsd(amount);

@@ -1,3 +1,4 @@
+import type { CompletionRequest } from "../domain/completion-request.ts";
 import { anyObject, ignored, optional, renamed } from "./fields.ts";
 import { mapOf } from "./lists.ts";
 import { mapped, type Reader } from "./read.ts";
@@ -35,3 +36,13 @@ export const labelFields = {
   prompt_cache_retention: ignored(text),
   prompt_cache_options: ignored(anyObject),
 };
+
+/** Members that a request to a model has. A member that no request has is `never`. */
+type RequestMembers<Given> = {
+  readonly [Name in keyof Given]: Name extends keyof CompletionRequest ? Given[Name] : never;
+};
+
+/** Returns the members unchanged. A field that is read but isn't part of the request doesn't compile. */
+export function requestMembers<const Given extends RequestMembers<Given>>(given: Given): Given {
+  return given;
+}

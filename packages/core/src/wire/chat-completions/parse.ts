@@ -1,6 +1,7 @@
 import type { CompletionRequest } from "../../domain/completion-request.ts";
 import type { Limits } from "../../domain/limits.ts";
 import type { DroppedFields } from "../../domain/step.ts";
+import { requestMembers } from "../common-fields.ts";
 import { beginReading } from "../dropped-fields.ts";
 import { type KnownItems, wrongValue } from "../read.ts";
 import { toolUse } from "../tools.ts";
@@ -55,7 +56,7 @@ export function parseChatCompletion(
     sessionId: sessionId ?? null,
     turnId: turnId ?? null,
     request: {
-      ...rest,
+      ...requestMembers(rest),
       ...toolUse(
         { tools: tools ?? [], toolChoice, parallelToolCalls },
         "tool_choice.function.name",

@@ -5,6 +5,7 @@ import type {
 } from "../../domain/completion-request.ts";
 import type { Limits } from "../../domain/limits.ts";
 import type { DroppedFields } from "../../domain/step.ts";
+import { requestMembers } from "../common-fields.ts";
 import { type BodyOptions, beginReading } from "../dropped-fields.ts";
 import { wrongValue } from "../read.ts";
 import { toolUse } from "../tools.ts";
@@ -103,7 +104,7 @@ function optionsOf(
   } = given;
   const logprobs = topLogprobs > 0 || include.includes(includedLogprobs);
   return {
-    ...options,
+    ...requestMembers(options),
     ...toolUse({ tools, toolChoice, parallelToolCalls }, "tool_choice.name"),
     ...formatOf(text?.format),
     ...(text?.verbosity === undefined ? {} : { verbosity: text.verbosity }),
