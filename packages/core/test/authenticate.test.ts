@@ -130,8 +130,10 @@ describe("the host's `authenticate`", () => {
       const code = "authentication_unavailable";
       expect(log.seen).toMatchObject(
         [1, 2, 3].flatMap(() => [
+          { type: "request.received" },
           { type: "request.failed", code },
           { type: "answer.failed", code },
+          { type: "request.answered", code },
         ]),
       );
       expect([...said, inspect(log.seen)].join()).not.toContain(canary);

@@ -189,7 +189,7 @@ describe("a client that leaves", () => {
     provider.fail(new ProviderError("Busy.", { reason: "busy", delivery: "not-sent" }));
     const client = new AbortController();
     const asked = gateway.fetch(new Request(chat(), { signal: client.signal }));
-    await log.seeing("attempt.failed");
+    await log.seeing("attempt.ended");
     client.abort(new Error("gone"));
     await expect(asked).rejects.toThrow("gone");
     await log.seeing("step.settled");

@@ -149,7 +149,7 @@ describe("a gateway with a concurrency limit", () => {
     const details = { delivery: "answered", status: 503, retryAfterMs: 5_000 } as const;
     test.provider.fail(new ProviderError("Busy.", { reason: "busy", ...details }));
     const { answer: retried } = await test.asking("retried");
-    await test.log.seeing("attempt.failed");
+    await test.log.seeing("attempt.ended");
     const { answer: other } = await test.asking("other");
     expect(await other).toBe(200);
     expect(await test.clock.until(retried)).toBe(200);

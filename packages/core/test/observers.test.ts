@@ -40,10 +40,85 @@ it("reports the sums of a Step over its retries and fallbacks, as `steps.get` gi
     totalTokens: step?.totalTokens,
     costNanoUsd: step?.costNanoUsd,
   });
-  const failed = log.seen.filter((event) => event.type === "attempt.failed");
-  expect(failed.map(({ attempt }) => attempt)).toEqual(
-    step?.attempts.filter(({ outcome }) => outcome === "failed").map(({ number }) => number),
+});
+
+it("reports one start and one end of every attempt, with its usage record", async () => {
+  const log = eventLog();
+  const policy = definePolicy({
+    version: "1",
+    rules: [permit("all", {}, { fallbacks: ["other/tollgate/scripted"] })],
+  });
+  const test = await createTestGateway({ observers: log.observers, policy, gateways: ["other"] });
+  const { gateway, provider, chat, clock, key } = test;
+  for (let attempt = 0; attempt < 3; attempt++) provider.fail(down());
+  const answering = gateway.fetch(chat({}, { traceparent })).then((answer) => answer.text());
+  await clock.until(answering);
+  const client = new AbortController();
+  const held = provider.hold();
+  const left = gateway.fetch(chat({ stream: true }), { signal: client.signal });
+  await held.reached();
+  client.abort(new Error("gone"));
+  await left.catch(() => {});
+  await log.seeing("step.settled", 2);
+  const { data: steps } = await gateway.steps.list({ organizationId: key.organizationId });
+  const recorded = [...steps].reverse().flatMap(({ id, attempts }) =>
+    attempts.map(({ number, outcome, reason, totalTokens, costNanoUsd, host, durationMs }) => ({
+      stepId: id,
+      attempt: number,
+      outcome,
+      reason,
+      usage: expect.objectContaining({ totalTokens }),
+      costNanoUsd,
+      host,
+      durationMs,
+    })),
   );
+  expect(recorded.map(({ outcome }) => outcome)).toEqual([
+    "failed",
+    "failed",
+    "failed",
+    "completed",
+    "cancelled",
+  ]);
+  const places = recorded.map(({ stepId, attempt }) => ({ stepId, attempt }));
+  const ended = log.seen.filter((event) => event.type === "attempt.ended");
+  expect(log.seen.filter(({ type }) => type === "attempt.started")).toMatchObject(places);
+  expect(ended).toMatchObject(recorded);
+  expect(ended.slice(0, 4).map(({ model }) => model)).toEqual([
+    ...Array(3).fill("test/tollgate/scripted"),
+    "other/tollgate/scripted",
+  ]);
+});
+
+const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+it("names its request in every event of a request, from its arrival to its answer", async () => {
+  const log = eventLog();
+  const { gateway, chat, key } = await createTestGateway({ observers: log.observers });
+  const answer = await gateway.fetch(chat({}, { traceparent }));
+  await answer.text();
+  const requestId = answer.headers.get("x-request-id");
+  const organizationId = key.organizationId;
+  expect(log.seen).toMatchObject([
+    { type: "request.received", requestId, traceparent },
+    { type: "step.opened", requestId, keyId: key.id, endpoint: "chat_completions", stream: false },
+    { type: "attempt.started", requestId, organizationId },
+    { type: "attempt.ended", requestId, outcome: "completed" },
+    { type: "step.settled", requestId, attempts: 1, finishReason: "stop", writeMs: 0 },
+    { type: "request.answered", requestId, status: 200, code: null, endpoint: "chatCompletions" },
+  ]);
+});
+
+it.each([
+  ["of version ff", traceparent.replace("00-", "ff-")],
+  ["without a trace id", `00-${"0".repeat(32)}-00f067aa0ba902b7-01`],
+  ["with more than a trace parent", `${traceparent}-1`],
+  ["in capitals", traceparent.toUpperCase()],
+])("reports no traceparent %s", async (_, sent) => {
+  const log = eventLog();
+  const { gateway, chat } = await createTestGateway({ observers: log.observers });
+  await gateway.fetch(chat({}, { traceparent: sent }));
+  expect(log.seen[0]).toMatchObject({ type: "request.received", traceparent: null });
 });
 
 it("reports an attempt that fails in mid-stream, and why its Step failed", async () => {
@@ -55,7 +130,7 @@ it("reports an attempt that fails in mid-stream, and why its Step failed", async
   });
   await gateway.fetch(chat({ stream: true })).then((answer) => answer.text());
   expect(log.seen.slice(-3)).toMatchObject([
-    { type: "attempt.failed", attempt: 1, reason: "cut" },
+    { type: "attempt.ended", attempt: 1, outcome: "failed", reason: "cut" },
     { type: "step.settled", outcome: "failed", reason: "cut" },
     { type: "answer.failed", code: "upstream_error", status: 502 },
   ]);
@@ -86,8 +161,10 @@ describe("requests that fail", () => {
       const organizationId = caller?.organizationId ?? null;
       const keyId = caller?.id ?? null;
       expect(log.seen.slice(before)).toMatchObject([
+        { type: "request.received", requestId },
         { type: "request.refused", ...event, requestId, organizationId, keyId },
         { type: "answer.failed", code: event.code, requestId, decisionId: null, stepId: null },
+        { type: "request.answered", code: event.code, requestId, organizationId, keyId },
       ]);
     }
   });
@@ -128,10 +205,10 @@ describe("requests that fail", () => {
       throw new Error("an observer's own");
     });
     expect((await gateway.fetch(chat({ model: "x" }))).status).toBe(404);
-    expect(seen).toHaveLength(2);
+    expect(seen).toHaveLength(4);
     remove();
     await gateway.fetch(chat({ model: "x" }));
-    expect(seen).toHaveLength(2);
+    expect(seen).toHaveLength(4);
   });
 
   it("don't end the process if an observer rejects later", async () => {
@@ -144,6 +221,6 @@ describe("requests that fail", () => {
     expect((await gateway.fetch(chat({ model: "x" }))).status).toBe(404);
     // An unhandled rejection would end the process, and this test run.
     await new Promise((resolve) => setImmediate(resolve));
-    expect(failed).toBe(2);
+    expect(failed).toBe(4);
   });
 });

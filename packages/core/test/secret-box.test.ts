@@ -146,7 +146,7 @@ describe("a box backed by a key management service", () => {
     });
     await test.gateway.connections.set({ ...acme, apiKey: "sk-1" });
     const answering = test.gateway.fetch(test.chat({ model: "own/a/b" }));
-    await log.seeing("attempt.failed");
+    await log.seeing("attempt.ended");
     isDown = false;
     await test.gateway.connections.set({ ...acme, apiKey: "sk-2" });
     expect((await test.clock.until(answering)).status).toBe(200);

@@ -1,5 +1,5 @@
 import type { DecisionRefusal } from "../domain/policy-decision.ts";
-import type { StepOutcome } from "../domain/step.ts";
+import type { AttemptEnd, EndpointName, StepOutcome } from "../domain/step.ts";
 
 /** A request that got an error. */
 export interface FailedRequest {
@@ -16,12 +16,44 @@ export interface FailedRequest {
   readonly keyId: string | null;
 }
 
+/** An attempt, and the Step and the request that it belongs to. */
+export interface ObservedAttempt {
+  readonly at: number;
+  readonly requestId: string;
+  readonly organizationId: string;
+  readonly keyId: string;
+  readonly stepId: string;
+  /** Counted from 1 within its Step. */
+  readonly attempt: number;
+  /** The canonical id of its model. */
+  readonly model: string;
+  /** The decision that permitted it: the Step's, or the fallback's own. */
+  readonly decisionId: string;
+}
+
 /** An event for logs, metrics and alerts. It contains ids and counts, never content or a secret. */
 export type GatewayEvent =
+  /** A request arrived. `traceparent` is its header of that name (W3C Trace Context); null if it has none that is valid. */
+  | {
+      readonly type: "request.received";
+      readonly at: number;
+      readonly requestId: string;
+      readonly traceparent: string | null;
+    }
+  /** A request got its status and headers. The body of a stream follows. `code` is null unless it is an error. */
+  | (Omit<FailedRequest, "code"> & {
+      readonly type: "request.answered";
+      readonly code: string | null;
+      readonly durationMs: number;
+    })
   | {
       readonly type: "request.denied";
       readonly at: number;
+      readonly requestId: string;
       readonly organizationId: string;
+      readonly keyId: string;
+      readonly model: string;
+      readonly dataClass: string;
       readonly decisionId: string;
       readonly code: string;
       /** Why the request was refused although the policy permitted it. Null if the policy denied it. */
@@ -57,24 +89,30 @@ export type GatewayEvent =
   | {
       readonly type: "step.opened";
       readonly at: number;
+      readonly requestId: string;
       readonly organizationId: string;
+      readonly keyId: string;
       readonly stepId: string;
       readonly sessionId: string;
       readonly decisionId: string;
+      readonly endpoint: EndpointName;
+      readonly stream: boolean;
       readonly model: string;
+      readonly dataClass: string;
+      /** How long the store took to write it. */
+      readonly writeMs: number;
     }
-  | {
-      readonly type: "attempt.failed";
-      readonly at: number;
-      readonly organizationId: string;
-      readonly stepId: string;
-      readonly attempt: number;
-      readonly reason: string;
-    }
+  /** Once for every attempt, before its provider is asked. */
+  | (ObservedAttempt & { readonly type: "attempt.started" })
+  /** Once for every attempt: its usage record, before it is durable. Another attempt may follow one that failed. */
+  | (ObservedAttempt & Omit<AttemptEnd, "error"> & { readonly type: "attempt.ended" })
   | {
       readonly type: "step.settled";
       readonly at: number;
+      /** Null if the Step was recovered: the process that answered its request is gone. */
+      readonly requestId: string | null;
       readonly organizationId: string;
+      readonly keyId: string;
       readonly stepId: string;
       readonly outcome: StepOutcome;
       /** Why it did not complete. Null for most Steps that did. */
@@ -82,7 +120,14 @@ export type GatewayEvent =
       /** The sums over all attempts, as in `steps.get`. The cost is null if the price of any attempt is unknown. */
       readonly totalTokens: number;
       readonly costNanoUsd: number | null;
+      /** How many attempts it made. */
+      readonly attempts: number;
+      /** The canonical id of the last attempt's model. */
+      readonly model: string;
+      readonly finishReason: string | null;
       readonly durationMs: number;
+      /** How long the store took to write its end; null if it was recovered. */
+      readonly writeMs: number | null;
     }
   | {
       readonly type: "budget.exhausted";

@@ -3,7 +3,6 @@ import type { Message } from "../domain/message.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
 import type { GatewayResponse } from "../http/gateway-response.ts";
 import { isSdkRetry } from "../idempotency/claim.ts";
-import type { GatewayContext } from "../pipeline/context.ts";
 import type { GovernedAnswer, GovernedCall, PreparedRequest } from "../pipeline/governed-call.ts";
 import type { CachedConversation } from "../sessions/conversation-cache.ts";
 import { chatCompletionBody } from "../wire/chat-completions/body.ts";
@@ -24,7 +23,7 @@ export function chatCompletions(
     conversations: scope.conversations.chat_completions,
     read: (body, known) =>
       parseChatCompletion(body, context.limits, known ? knownItems(known) : {}),
-    callOf: (caller, read, claim) => callOf(context, request, { caller, read, claim }),
+    callOf: (caller, read, claim) => callOf(scope, request, { caller, read, claim }),
     present(answer, call) {
       const head = headOf(answer, call.model);
       return call.stream
@@ -37,13 +36,14 @@ export function chatCompletions(
 }
 
 function callOf(
-  { headerNames }: GatewayContext,
+  { context: { headerNames }, report }: RequestScope,
   { headers, signal }: GatewayRequest,
   { caller, read: { call, known, remember }, claim }: ClaimedRequest<Message, ChatCompletionCall>,
 ): GovernedCall {
   const { request, droppedFromMessages: droppedFields } = call;
   const { messages } = request;
   return {
+    requestId: report.requestId,
     caller,
     endpoint: "chat_completions",
     stream: call.stream,

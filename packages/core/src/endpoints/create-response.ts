@@ -47,7 +47,7 @@ export function createResponse(
         toolOutputs: context.toolOutputs,
         known: known ? knownItems(known) : {},
       }),
-    callOf: (caller, read, claim) => callOf(context, request, { caller, read, claim }),
+    callOf: (caller, read, claim) => callOf(scope, request, { caller, read, claim }),
     present(answer, call) {
       const head = headOf(answer, call);
       return call.stream
@@ -58,11 +58,12 @@ export function createResponse(
 }
 
 function callOf(
-  context: GatewayContext,
+  { context, report }: RequestScope,
   { headers, signal }: GatewayRequest,
   { caller, read: { call, known, remember }, claim }: ClaimedRequest<InputItem, ResponseCall>,
 ): GovernedCall {
   return {
+    requestId: report.requestId,
     caller,
     endpoint: "responses",
     stream: call.stream,

@@ -36,7 +36,7 @@ export interface RequestScope extends HandlerDependencies {
   readonly report: RequestReport;
 }
 
-/** The facts that the events of a failed request report. */
+/** The facts that the events of a request report. */
 export interface RequestReport {
   /** The answer's `x-request-id`. */
   readonly requestId: string;

@@ -80,9 +80,11 @@ export function createRequestHandlers(
     endpoint: EndpointHandler | null,
   ): Promise<GatewayResponse> {
     const report = new Report(context);
+    if (context.isObserved()) report.received(request);
     return callEndpoint(request, endpoint, report).then(
       (answered) => {
         gate.leave();
+        if (context.isObserved()) report.answered(answered.status, null);
         return report.withRequestId(answered);
       },
       (thrown: unknown) => {
@@ -90,6 +92,7 @@ export function createRequestHandlers(
         if (request.signal?.aborted) throw request.signal.reason;
         const error = toGatewayError(thrown);
         report.failed(error);
+        report.answered(error.status, error.code);
         return report.withRequestId(errorAnswer(error));
       },
     );
@@ -101,8 +104,7 @@ export function createRequestHandlers(
       toResponse(await answer(request, endpoint));
 
   return {
-    fetch: async (input, init) =>
-      toResponse(await answer(input instanceof Request ? input : new Request(input, init), null)),
+    fetch: async (input, init) => toResponse(await answer(toRequest(input, init), null)),
     answer: (request) => answer(request, null),
     handlers: {
       chatCompletions: handler(endpoints.chatCompletions),
@@ -114,6 +116,11 @@ export function createRequestHandlers(
       getModel: handler(endpoints.getModel),
     },
   };
+}
+
+/** The request itself if nothing changes it, because a copy takes time. */
+function toRequest(input: Request | URL | string, init: RequestInit | undefined): Request {
+  return input instanceof Request && init === undefined ? input : new Request(input, init);
 }
 
 const endpoints: Readonly<Record<keyof EndpointHandlers, EndpointHandler>> = {
@@ -132,10 +139,30 @@ class Report implements RequestReport {
   endpoint: EndpointHandler | null = null;
   caller: Owner | null = null;
   readonly #context: GatewayContext;
+  readonly #startedAt: number;
 
   constructor(context: GatewayContext) {
     this.#context = context;
     this.requestId = context.ids.uuid();
+    this.#startedAt = context.isObserved() ? context.clock.monotonic() : 0;
+  }
+
+  received({ headers }: GatewayRequest): void {
+    const { clock, notify } = this.#context;
+    const sent = headers.get("traceparent") ?? "";
+    notify({
+      type: "request.received",
+      at: clock.now(),
+      requestId: this.requestId,
+      traceparent: traceParent.test(sent) ? sent : null,
+    });
+  }
+
+  /** Reports an answer's status, before its body. */
+  answered(status: number, code: string | null): void {
+    const { clock, notify } = this.#context;
+    const durationMs = Math.round(clock.monotonic() - this.#startedAt);
+    notify({ type: "request.answered", ...this.#facts(), status, code, durationMs });
   }
 
   /** Adds the request's id to the answer's headers. */
@@ -145,28 +172,33 @@ class Report implements RequestReport {
   }
 
   failed(error: GatewayError): void {
-    const { clock, notify } = this.#context;
-    const { requestId, endpoint, caller } = this;
+    const { notify } = this.#context;
     const { code, status, param, cause } = error;
-    const at = clock.now();
+    const failed = { ...this.#facts(), code, status };
+    const { at, requestId } = failed;
     if (isInternal(error))
       notify({ type: "request.failed", at, requestId, code, where: whereOf(cause) });
-    const names = Object.entries(endpoints);
-    const failed = {
-      at,
-      requestId,
-      code,
-      status,
-      endpoint: names.find(([, named]) => named === endpoint)?.[0] ?? null,
-      organizationId: caller?.organizationId ?? null,
-      keyId: caller?.keyId ?? null,
-    };
     const { decisionId, stepId } =
       error instanceof DecidedError ? error : { decisionId: null, stepId: null };
     if (decisionId === null && status < 500) notify({ type: "request.refused", ...failed, param });
     notify({ type: "answer.failed", ...failed, decisionId, stepId });
   }
+
+  #facts() {
+    const { requestId, caller } = this;
+    const names = Object.entries(endpoints);
+    return {
+      at: this.#context.clock.now(),
+      requestId,
+      endpoint: names.find(([, named]) => named === this.endpoint)?.[0] ?? null,
+      organizationId: caller?.organizationId ?? null,
+      keyId: caller?.keyId ?? null,
+    };
+  }
 }
+
+/** A W3C Trace Context header, version 00 or later. */
+const traceParent = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 /** Whether the gateway, its store or its host caused the failure. */
 function isInternal({ status, code }: GatewayError): boolean {

@@ -50,6 +50,8 @@ export interface StepRun {
   pause(milliseconds: number): Promise<void>;
   /** Passes on the events that the client may see. */
   readonly take: TakeEvents;
+  /** Reports the running attempt's end to observers. */
+  attemptEnded(end: AttemptSettlement): void;
   /** The running attempt is complete. */
   answered(finishReason: FinishReason): void;
   failed(thrown: unknown): void;
@@ -76,6 +78,8 @@ export class RunningAttempt implements AnswerSink {
   readonly fold: CompletionFold = createFold();
   /** Monotonic. */
   readonly startedAt: number;
+  /** Monotonic; null while it runs. */
+  endedAt: number | null = null;
   host: string | null = null;
   bodySha256: string | null = null;
   providerRequestId: string | null = null;
@@ -296,6 +300,7 @@ export class RunningAttempt implements AnswerSink {
 
   #end(): void {
     this.#isOver = true;
+    this.endedAt = this.#run.context.clock.monotonic();
     this.#silentAt = never;
     this.#endCall();
   }

@@ -26,6 +26,7 @@ export function withClientState(call: GovernedCall, prepared: PreparedRequest): 
   const restored = new Set(storedMessages === 0 ? null : transcript.slice(0, storedMessages));
   // Lists every member: spreading a call into another copies it several times over.
   return {
+    requestId: call.requestId,
     caller: call.caller,
     endpoint: call.endpoint,
     stream: call.stream,

@@ -19,6 +19,8 @@ import type { TranscriptChain } from "../sessions/transcript-chain.ts";
 
 /** A request as the line receives it, whatever its protocol. */
 export interface GovernedCall {
+  /** The answer's `x-request-id`. */
+  readonly requestId: string;
   readonly caller: Caller;
   readonly endpoint: EndpointName;
   readonly stream: boolean;

@@ -116,7 +116,7 @@ function permitted(
 ): PlannedAttempt | Promise<PlannedAttempt> {
   const { decision, route } = routed;
   const refused = async (refusal: DecisionRefusal | null, error: GatewayError): Promise<never> => {
-    throw await refuse(context, call.caller, { decision, refusal, error });
+    throw await refuse(context, call, { decision, refusal, error });
   };
   if (decision.effect === "deny") return refused(null, policyDenied(decision));
   // Comes before any budget: a missing account doesn't depend on the money left.

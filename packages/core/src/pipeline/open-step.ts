@@ -32,7 +32,7 @@ import { stepNumberOf } from "../sessions/transcript-chain.ts";
 import type { GatewayContext } from "./context.ts";
 import { notOwned } from "./conversation.ts";
 import { withDecision } from "./decision-headers.ts";
-import type { AnswerHead, PreparedCall, ReplayedAnswer } from "./governed-call.ts";
+import type { AnswerHead, GovernedCall, PreparedCall, ReplayedAnswer } from "./governed-call.ts";
 import { meet } from "./obligations.ts";
 import type { OpenStep } from "./open-steps.ts";
 import { fitToBudget, type PlannedAttempt, planAgain, planAttempt } from "./plan-attempt.ts";
@@ -78,9 +78,13 @@ export function openStep(
 ): Promise<OpenedStep | ReplayedAnswer> {
   const intent = intentOf(context, call, step);
   const open = context.openSteps.add(intent.owner.organizationId, intent.stepId);
+  const startedAt = context.isObserved() ? context.clock.monotonic() : 0;
   return context.store.openStep(intent).then(
     (result) => {
-      if (result.opened) return openedStep(context, step, { intent, open, result });
+      if (result.opened) {
+        if (context.isObserved()) notifyOpened(context, call, { intent, result, startedAt });
+        return openedStep(step, { intent, open, result });
+      }
       open.remove();
       if (result.refusal.code === "claimed") return repeat(context, call, result.refusal);
       return openAgain(context, call, { ...step, refusal: result.refusal, round });
@@ -129,8 +133,37 @@ interface RefusedOpening extends StepToOpen {
   readonly round: number;
 }
 
-function openedStep(
+function notifyOpened(
   context: GatewayContext,
+  { requestId }: PreparedCall,
+  {
+    intent: { stepId, owner, at, decision, endpoint, stream, dataClass, attempt },
+    result: { sessionId },
+    startedAt,
+  }: {
+    readonly intent: StepIntent;
+    readonly result: Extract<OpenStepResult, { opened: true }>;
+    readonly startedAt: number;
+  },
+): void {
+  context.notify({
+    type: "step.opened",
+    at,
+    requestId,
+    organizationId: owner.organizationId,
+    keyId: owner.keyId,
+    stepId,
+    sessionId,
+    decisionId: decision.id,
+    endpoint,
+    stream,
+    model: formatModelId(attempt),
+    dataClass,
+    writeMs: Math.round(context.clock.monotonic() - startedAt),
+  });
+}
+
+function openedStep(
   { planned, chain }: StepToOpen,
   {
     intent,
@@ -143,16 +176,6 @@ function openedStep(
   },
 ): OpenedStep {
   const { stepId, owner, at, decision } = intent;
-  if (context.isObserved())
-    context.notify({
-      type: "step.opened",
-      at,
-      organizationId: owner.organizationId,
-      stepId,
-      sessionId,
-      decisionId: decision.id,
-      model: formatModelId(planned.attempt),
-    });
   const { dataClass } = planned.routed;
   const rateLimits = paces === undefined ? null : rateHeaders(statesOf(planned, paces, at));
   const head = { stepId, sessionId, turnId, decisionId: decision.id, dataClass, openedAt: at };
@@ -242,7 +265,7 @@ async function openingError(
     case "session_changed":
       return new SessionChanged();
     case "budgets_changed":
-      return refuse(context, call.caller, {
+      return refuse(context, call, {
         decision: planned.routed.decision,
         refusal: refusedByPrice(planned.routed),
         error: priceUnknown(planned.routed),
@@ -257,13 +280,13 @@ async function openingError(
       const { budgetId } = refusal.hold;
       const now = context.clock.now();
       if (!isBudgetUnit(refusal.hold.unit))
-        return refuse(context, call.caller, {
+        return refuse(context, call, {
           decision: planned.routed.decision,
           refusal: refusedByHold(planned, refusal),
           error: rateLimitExceeded(rateLimitOf(planned.rates, refusal.hold), refusal, now),
         });
       context.notify({ type: "budget.exhausted", at: now, organizationId, budgetId });
-      return refuse(context, call.caller, {
+      return refuse(context, call, {
         decision: planned.routed.decision,
         refusal: refusedByHold(planned, refusal),
         error: budgetExceeded(refusal.hold, budgets, now),
@@ -318,15 +341,19 @@ export async function recordRefusal(
 /** Records the refusal and notifies observers. Returns the error to throw. */
 export async function refuse(
   context: GatewayContext,
-  caller: Caller,
+  { requestId, caller }: GovernedCall,
   { decision, refusal, error }: Refused & { readonly error: GatewayError },
 ): Promise<GatewayError> {
   await recordRefusal(context, caller, { decision, refusal });
-  const { organizationId } = caller;
+  const { organizationId, keyId } = caller;
   context.notify({
     type: "request.denied",
     at: decision.at,
+    requestId,
     organizationId,
+    keyId,
+    model: formatModelId(decision.facts),
+    dataClass: decision.facts.dataClass,
     decisionId: decision.id,
     code: error.code,
     refusal,

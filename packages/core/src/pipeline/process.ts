@@ -1,6 +1,7 @@
 import { meterInterrupted } from "../attempts/meter-attempt.ts";
 import type { Sweep, SweepResult } from "../contracts/retention.ts";
 import type { LapsedStep, LeaseClock, StepSettlement } from "../contracts/step-verbs.ts";
+import { formatModelId } from "../domain/model-id.ts";
 import type { Attempt } from "../domain/step.ts";
 import { sumsOf } from "../domain/step-sums.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
@@ -365,12 +366,18 @@ async function recover(
     context.notify({
       type: "step.settled",
       at: settlement.at,
+      requestId: null,
       organizationId: step.organizationId,
+      keyId: step.keyId,
       stepId: step.id,
       outcome: "interrupted",
       reason: settlement.reason,
       ...sumsOf([...step.attempts.flatMap(({ end }) => end ?? []), settlement.attempt]),
+      attempts: step.attempts.length,
+      model: formatModelId(running),
+      finishReason: null,
       durationMs: settlement.at - step.openedAt,
+      writeMs: null,
     });
   }
   return settled;

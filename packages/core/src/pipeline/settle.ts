@@ -12,6 +12,7 @@ import type {
 import { type Hold, isBudgetUnit } from "../domain/budget.ts";
 import { type Completion, replyMessage, textOfKind, withState } from "../domain/completion.ts";
 import type { FinishReason } from "../domain/completion-event.ts";
+import { formatModelId } from "../domain/model-id.ts";
 import { stateOrigin } from "../domain/provider-state.ts";
 import type { StepOutcome } from "../domain/step.ts";
 import { sumsOf } from "../domain/step-sums.ts";
@@ -41,9 +42,10 @@ export async function settleCompleted(
   let settled: SettledAnswer;
   try {
     const answered = run.attempt.fold.completion();
-    const attempt = meterRunning(context, run, { outcome: "completed", reason: null });
+    const attempt = meterRunning(run, { outcome: "completed", reason: null });
     settled = settledAnswer(context, run, { answered, finishReason, usage: attempt.usage });
     fixOutcome(run);
+    if (context.isObserved()) run.attemptEnded(attempt);
     const isLong = isLarge(run.attempt.fold.outputBytes());
     if (isLong) await yieldToEventLoop();
     const concluding = run.call.conclude(run.opened.answer, settled, (reply) =>
@@ -108,15 +110,11 @@ export async function settleEnded(
   run: StepRun,
   failure: ClientClosed | ProviderError,
 ): Promise<void> {
-  const ended =
-    failure instanceof ProviderError && !run.isAbandoned
-      ? { outcome: "failed" as const, reason: failure.reason }
-      : { outcome: "cancelled" as const, reason: "client_closed" };
   fixOutcome(run);
   try {
     const partial = run.attempt.fold.completion();
     await settle(context, run, {
-      attempt: meterRunning(context, run, ended, failure),
+      attempt: endedBy(run, failure),
       finishReason: run.isAbandoned ? partial.finishReason : null,
       reply: partialReply(context, run, partial),
       reasoning: shownReasoning(context, run, partial),
@@ -169,14 +167,24 @@ function leaveToRecovery(context: GatewayContext, run: StepRun): void {
   context.notify({ type: "gateway.degraded", at: context.clock.now(), what: "settlement" });
 }
 
+/** The usage record of the running attempt after a failure. */
+export function endedBy(run: StepRun, failure: ClientClosed | ProviderError): AttemptSettlement {
+  return meterRunning(
+    run,
+    failure instanceof ProviderError && !run.isAbandoned
+      ? { outcome: "failed", reason: failure.reason }
+      : { outcome: "cancelled", reason: "client_closed" },
+    failure,
+  );
+}
+
 /** The usage record of the running attempt as it ends. */
-export function meterRunning(
-  context: GatewayContext,
+function meterRunning(
   run: StepRun,
   ended: { readonly outcome: StepOutcome; readonly reason: string | null },
   failure: ClientClosed | ProviderError | null = null,
 ): AttemptSettlement {
-  const { attempt } = run;
+  const { attempt, context } = run;
   const {
     host,
     bodySha256,
@@ -185,6 +193,7 @@ export function meterRunning(
     toolCalls,
     firstTokenAt,
     startedAt,
+    endedAt,
     fold,
   } = attempt;
   return meterAttempt(attempt.planned.attempt, ended, {
@@ -196,7 +205,7 @@ export function meterRunning(
     reportedCostFactor: factorOf(attempt.planned.routed.route.provider),
     output: seenOf(attempt),
     toolCalls,
-    durationMs: context.clock.monotonic() - startedAt,
+    durationMs: (endedAt ?? context.clock.monotonic()) - startedAt,
     timeToFirstTokenMs: firstTokenAt === null ? null : firstTokenAt - startedAt,
     nothingUsed:
       host === null ||
@@ -243,12 +252,13 @@ function settle(context: GatewayContext, run: StepRun, ending: Ending): Promise<
   const settlement = settlementOf(context, run, ending);
   const { open } = run.opened;
   const write = () => context.store.settleStep(settlement);
+  const startedAt = context.clock.monotonic();
   const written = (result: SettleStepResult, isRepeated: boolean): void => {
     // An earlier try may have settled it. Only recovery settles it with another outcome.
     if (!result.settled && !(isRepeated && result.outcome === settlement.outcome))
       throw evidenceUnavailable(new Error("the Step was settled by recovery"));
     open.remove();
-    if (context.isObserved()) notifySettled(context, run, settlement);
+    if (context.isObserved()) notifySettled(context, run, settlement, startedAt);
   };
   return write().then(
     (result) => written(result, false),
@@ -262,17 +272,30 @@ function settle(context: GatewayContext, run: StepRun, ending: Ending): Promise<
   );
 }
 
-function notifySettled(context: GatewayContext, run: StepRun, settlement: StepSettlement): void {
-  const { at, organizationId, stepId, outcome, reason, attempt } = settlement;
+function notifySettled(
+  context: GatewayContext,
+  run: StepRun,
+  settlement: StepSettlement,
+  writeStartedAt: number,
+): void {
+  const { at, organizationId, stepId, outcome, reason, finishReason, attempt } = settlement;
+  const now = context.clock.monotonic();
+  const attempts = [...run.ended, attempt];
   context.notify({
     type: "step.settled",
     at,
+    requestId: run.call.requestId,
     organizationId,
+    keyId: run.opened.owner.keyId,
     stepId,
     outcome,
     reason,
-    ...sumsOf([...run.ended, attempt]),
-    durationMs: Math.round(context.clock.monotonic() - run.startedAt),
+    ...sumsOf(attempts),
+    attempts: attempts.length,
+    model: formatModelId(run.attempt.planned.attempt),
+    finishReason,
+    durationMs: Math.round(now - run.startedAt),
+    writeMs: Math.round(now - writeStartedAt),
   });
   // Warnings run in the background.
   const { holds } = run.attempt.planned;

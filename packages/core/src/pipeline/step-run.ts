@@ -12,6 +12,7 @@ import { type Hold, isBudgetUnit } from "../domain/budget.ts";
 import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";
 import { formatModelId } from "../domain/model-id.ts";
 import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.ts";
+import type { AttemptEnd } from "../domain/step.ts";
 import { toGatewayError } from "../errors/gateway-error.ts";
 import { attemptLeaf } from "../evidence/leaves.ts";
 import type { Timed } from "../kernel/timers.ts";
@@ -30,7 +31,7 @@ import {
   type PlannedAttempt,
   planAttempt,
 } from "./plan-attempt.ts";
-import { isAnswerKept, isUnsure, meterRunning, settleCompleted, settleEnded } from "./settle.ts";
+import { endedBy, isAnswerKept, isUnsure, settleCompleted, settleEnded } from "./settle.ts";
 import { evidenceUnavailable, orUnavailable, retryUnknownOutcome } from "./store-calls.ts";
 
 /** Starts an opened Step. Its provider is asked once the answer is read. */
@@ -53,6 +54,11 @@ export function startStep(
     isKept: run.isKept,
   };
 }
+
+/** What an event of an attempt says besides which attempt it is. */
+type AttemptEvent =
+  | { readonly type: "attempt.started" }
+  | (Omit<AttemptEnd, "error"> & { readonly type: "attempt.ended" });
 
 /** How a Step ended: its answer, or the error for the client. */
 type Ending = { readonly settled: SettledAnswer } | { readonly error: Error };
@@ -110,6 +116,7 @@ class StepExecution implements StepRun, Timed {
   /** From here on the Step will end even if nobody reads it: the client may leave, and its deadline runs. */
   begin(): void {
     const { context, call, opened } = this;
+    if (context.isObserved()) this.#reportAttempt({ type: "attempt.started" });
     this.#slot = context.timers.add(this, this.#deadlineAt);
     opened.open.runs({
       outputTokens: () => knownOutputTokens(this.attempt.planned.attempt, seenOf(this.attempt)),
@@ -149,7 +156,7 @@ class StepExecution implements StepRun, Timed {
   /** Makes another attempt, or ends the Step. */
   async #continueAfter(thrown: unknown): Promise<void> {
     const failure = failureOf(this, thrown);
-    this.#reportFailedAttempt(failure);
+    if (this.context.isObserved()) this.attemptEnded(endedBy(this, failure));
     let planned: PlannedAttempt;
     try {
       planned = await nextAttempt(this.context, this, failure);
@@ -158,19 +165,27 @@ class StepExecution implements StepRun, Timed {
     }
     this.isUnsure ||= isUnsure(this, failure);
     this.attempt = new RunningAttempt(this, planned);
+    if (this.context.isObserved()) this.#reportAttempt({ type: "attempt.started" });
     this.#ask();
   }
 
-  /** Reports every failed attempt, even if another follows or the client has seen part of it. */
-  #reportFailedAttempt(failure: ClientClosed | ProviderError): void {
-    if (!(failure instanceof ProviderError)) return;
-    this.context.notify({
-      type: "attempt.failed",
-      at: this.context.clock.now(),
-      organizationId: this.opened.owner.organizationId,
-      stepId: this.opened.answer.stepId,
-      attempt: this.attempt.planned.attempt.number,
-      reason: failure.reason,
+  attemptEnded({ error: _, charge: __, number: ___, ...end }: AttemptSettlement): void {
+    this.#reportAttempt({ type: "attempt.ended", ...end });
+  }
+
+  #reportAttempt(event: AttemptEvent): void {
+    const { context, call, opened } = this;
+    const { attempt, routed } = this.attempt.planned;
+    context.notify({
+      ...event,
+      at: context.clock.now(),
+      requestId: call.requestId,
+      organizationId: opened.owner.organizationId,
+      keyId: opened.owner.keyId,
+      stepId: opened.answer.stepId,
+      attempt: attempt.number,
+      model: formatModelId(attempt),
+      decisionId: routed.decision.id,
     });
   }
 
@@ -399,7 +414,7 @@ async function sameAttemptAgain(
 ): Promise<PlannedAttempt | null> {
   const { planned } = run.attempt;
   const number = planned.attempt.number + 1;
-  if (!isFree(endedAttempt(context, run, failure))) {
+  if (!isFree(endedBy(run, failure))) {
     await orUnavailable(context.budgets.reload());
     return planAttempt(context, run.call, { routed: planned.routed, number });
   }
@@ -516,14 +531,6 @@ async function openAttempt(
   }
 }
 
-function endedAttempt(
-  context: GatewayContext,
-  run: StepRun,
-  failure: ProviderError,
-): AttemptSettlement {
-  return meterRunning(context, run, { outcome: "failed", reason: failure.reason }, failure);
-}
-
 function isFree({ charge }: AttemptSettlement): boolean {
   return charge.usd === 0 && charge.tokens === 0;
 }
@@ -534,7 +541,7 @@ async function tryToOpenAttempt(
   run: StepRun,
   { planned, failure, decision }: FurtherAttempt,
 ): Promise<RefusedHold | null> {
-  const ended = endedAttempt(context, run, failure);
+  const ended = endedBy(run, failure);
   const holds = decision === null && isFree(ended) ? null : newHolds(run, planned);
   const intent: Omit<AttemptIntent, "leaf"> = {
     organizationId: run.opened.owner.organizationId,
