@@ -25,7 +25,7 @@ export interface Usage extends UsageDetails {
 
 export const noUsage: Usage = { promptTokens: 0, completionTokens: 0, totalTokens: 0 };
 
-/** What each detail is a part of: of the prompt, of the completion, or of another detail. In the order of records. */
+/** The count that each detail is a part of: the prompt, the completion or another detail. In the order of records. */
 const wholes = {
   cachedTokens: "promptTokens",
   reasoningTokens: "completionTokens",
