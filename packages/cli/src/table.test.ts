@@ -14,7 +14,7 @@ describe("a table", () => {
     expect(table).toBe("NAME    COUNT\na        1000\nlonger      -");
   });
 
-  it("shows control characters instead of sending them to the terminal", () => {
+  it("shows control characters instead of sending them to the terminal (S34)", () => {
     expect(printable("a\u001b[2Jb\nc\u202e")).toBe("a\\u{1b}[2Jb\\u{a}c\\u{202e}");
   });
 

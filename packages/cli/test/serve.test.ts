@@ -128,7 +128,7 @@ describe("tollgate serve, stopped in mid-stream", () => {
   });
 
   it.each(["chat", "responses"] as const)(
-    "ends a %s stream that outlasts the limit with an error, records it and exits with 0",
+    "ends a %s stream that outlasts the limit with an error, records it and exits with 0 (H6)",
     async (family) => {
       const { folder, served, rest } = await endless(family, "2");
       const asked = performance.now();
@@ -216,7 +216,7 @@ function accepts(url: string): Promise<boolean> {
   });
 }
 
-it("logs each request that fails as one line of JSON, without content or secrets", async () => {
+it("logs each request that fails as one line of JSON, without content or secrets (S34)", async () => {
   const apart = temporaryFolder();
   const label = "a\u2028label";
   const words = ["--organization", "acme\u202e", "--user", "ada", "--label", label];

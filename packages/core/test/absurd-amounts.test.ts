@@ -16,7 +16,7 @@ describe("absurd amounts", () => {
     expect(data).toMatchObject([{ outcome: "completed" }, { outcome: "completed" }]);
   });
 
-  it("never hold more than the model's output limit", async () => {
+  it("never hold more than the model's output limit (H3)", async () => {
     const { gateway, provider, chat } = await createTestGateway({
       budgets: [{ id: "tokens", limit: { tokens: 1_000_000 }, period: "day" }],
     });

@@ -49,7 +49,7 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
     ["tokens", { tokens: 1_000 }, 20, 15],
     ["usd", { usd: "0.0015" }, 30_000, 20_000],
   ] as const)(
-    "with room for 50 of 200 concurrent requests lets exactly 50 through, in %s (B1)",
+    "with room for 50 of 200 concurrent requests lets exactly 50 through, in %s (B1, S16)",
     async (_unit, limit, estimate, actual) => {
       const { gateway, provider, chat } = await createTestGateway({
         store: open(),
@@ -181,7 +181,7 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
     ],
   ];
 
-  it.each(endings)("holds nothing after a request that %s (B2)", async (_, run, settled) => {
+  it.each(endings)("holds nothing after a request that %s (B2, S17)", async (_, run, settled) => {
     const log = eventLog();
     const policy = definePolicy({
       rules: [permit("all"), forbid("forbidden", { model: "test/a/forbidden" })],
@@ -284,7 +284,7 @@ describe("a budget", () => {
     );
   });
 
-  it("counts a request in the period in which it was admitted, and starts empty in the next", async () => {
+  it("counts a request in the period in which it was admitted, and starts empty in the next (S23)", async () => {
     const { gateway, provider, clock, chat } = await createTestGateway({
       budgets: [{ id: "hour", limit: { requests: 1 }, period: "hour" }],
     });
@@ -408,7 +408,7 @@ describe("a budget", () => {
     );
   });
 
-  it("with limit 0 rejects everything, even at an explicit price of 0", async () => {
+  it("with limit 0 rejects everything, even at an explicit price of 0 (S22)", async () => {
     for (const limit of [{ usd: 0 }, { tokens: 0 }, { requests: 0 }]) {
       const { gateway, chat } = await createTestGateway({
         models: { "tollgate/scripted": { input: 0, output: 0 } },

@@ -92,7 +92,7 @@ describe("a gateway that closes", () => {
     ["60s", 55_000],
     ["5s", 4_000],
   ] as const)(
-    "ends running answers when part of its time is left (within %s)",
+    "ends running answers when part of its time is left (within %s, H6)",
     async (within, at) => {
       const { gateway, provider, chat, clock } = await createTestGateway();
       const hold = provider.hold();

@@ -56,14 +56,14 @@ describe("data sensitivity (section 5.3)", () => {
     expect(provider.calls).toEqual([]);
   });
 
-  it("refuses a header that is sent twice", async () => {
+  it("refuses a header that is sent twice (S38)", async () => {
     const { gateway, chat } = await open();
     const request = chat({}, { [header]: usual });
     request.headers.append(header, usual);
     expect(await failureOf(gateway.fetch(request))).toMatchObject({ code: "invalid_data_class" });
   });
 
-  it("can't be set by a body field", async () => {
+  it("can't be set by a body field (S38)", async () => {
     const { gateway, chat } = await open();
     for (const name of ["X-Service-Data-Sensitivity", "data_sensitivity"]) {
       const failure = await failureOf(gateway.fetch(chat({ [name]: "D0_PUBLIC" })));
@@ -71,7 +71,7 @@ describe("data sensitivity (section 5.3)", () => {
     }
   });
 
-  it("is checked for every model, the first one and every fallback", async () => {
+  it("is checked for every model, the first one and every fallback (S38)", async () => {
     const policy = definePolicy({
       rules: [
         permit(

@@ -29,7 +29,7 @@ describe("a client that leaves", () => {
     ["cancels the body", true],
     ["aborts its request", false],
   ])(
-    "ends the provider's call if it %s in mid-stream, and its usage is estimated",
+    "ends the provider's call if it %s in mid-stream, and its usage is estimated (S18)",
     async (_, cancels) => {
       const { provider, log, client, ask, steps } = await held(2);
       const stream = await ask(true);
@@ -227,7 +227,7 @@ describe("a stream of a reasoning model", () => {
     ["known from its configuration", { models: reasoner }, seen],
     ["known from the stream so far", {}, shownReasoning],
   ] as const)(
-    "%s is read to its end, and its usage comes from the provider",
+    "%s is read to its end, and its usage comes from the provider (H3)",
     async (_, options, reply) => {
       const { provider, hold, log, key, gateway, store, ask, steps } = await held(3, {
         ...options,

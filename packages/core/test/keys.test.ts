@@ -60,7 +60,7 @@ describe("API keys (section 5.1)", () => {
     expect(await written(gateway)).toEqual(before);
   });
 
-  it("stop working at once when they are revoked, however recently they were read", async () => {
+  it("stop working at once when they are revoked, however recently they were read (S3)", async () => {
     const { gateway, key, chat } = await createTestGateway();
     expect((await gateway.fetch(chat())).status).toBe(200);
     await gateway.keys.revoke({ organizationId: key.organizationId, id: key.id });

@@ -211,7 +211,7 @@ const spellings: readonly ((text: string) => string)[] = [
 const plainly = ["", asItIs, asItIs] as const;
 
 describe("every spelling of a model", () => {
-  it("meets the same forbid, budget and price, or isn't a model", async () => {
+  it("meets the same forbid, budget and price, or isn't a model (H2)", async () => {
     let met = 0;
     const property = fc.asyncProperty(
       naming,

@@ -82,7 +82,7 @@ describe.each(stores)("a Step whose process is lost, on %s", (_, open) => {
     await completionOf(answering);
   });
 
-  it("is left alone for one more round by a process that missed its own renewals", async () => {
+  it("is left alone for one more round by a process that missed its own renewals (H11)", async () => {
     const store = open();
     const clock = manualClock();
     const running = await createTestGateway({ store, clock });

@@ -90,7 +90,7 @@ describe.each(stores)("retention on %s", (_name, open) => {
     expect(counts).toEqual([100, 5]);
   });
 
-  it("erases the content of a Session after `retention.transcripts`, and continues it", async () => {
+  it("erases the content of a Session after `retention.transcripts`, and continues it (S42)", async () => {
     const test = await start({ maintenance: false, retention: { transcripts: "1d" } });
     const { gateway } = test;
     await ask(test, "a secret of ours");

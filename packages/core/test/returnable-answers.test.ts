@@ -153,7 +153,7 @@ describe("halves of a surrogate pair in provider state", () => {
     return message.reasoning_details.map(({ text }: { readonly text: string }) => text);
   };
 
-  it("are joined if two pieces of one text split them", async () => {
+  it("are joined if two pieces of one text split them (H15)", async () => {
     expect(await textsOf(piece("a\ud83d"), piece("\ude00b\ud83d"), piece("\ude01"))).toEqual([
       "a😀b😁",
     ]);

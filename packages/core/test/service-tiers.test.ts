@@ -17,7 +17,7 @@ const open = (options: Parameters<typeof createTestGateway>[0] = {}) =>
   createTestGateway({ models: { "a/one": prices }, ...options });
 
 describe("service tiers and hard dollar budgets", () => {
-  it("hold twice as much for a tier at twice the price", async () => {
+  it("hold twice as much for a tier at twice the price (H4)", async () => {
     const held = async (service_tier?: string, billing?: Billing) => {
       const { gateway, provider, chat } = await open({
         budgets: [usd],

@@ -175,7 +175,7 @@ describe("every answer that a client received complete is in the ledger", () => 
     ["chat", true],
     ["responses", false],
     ["responses", true],
-  ] as const)("notifies observers once (%s, stream: %s)", async (family, stream) => {
+  ] as const)("notifies observers once (%s, stream: %s) (H9)", async (family, stream) => {
     const log = eventLog();
     const { store } = failing("settleStep");
     const test = await createTestGateway({ store, observers: log.observers });

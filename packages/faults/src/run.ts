@@ -22,6 +22,10 @@ const experiments: Readonly<Record<string, Experiment>> = {
     summary: "each call of the store fails, in every way and every scenario",
     load: () => import("./calls.ts"),
   },
+  expressions: {
+    summary: "each regular expression on long runs of the characters that it mentions",
+    load: () => import("./expressions.ts"),
+  },
   flood: {
     summary: "an endless event and a million tiny ones",
     load: () => import("./flood.ts"),
@@ -46,6 +50,10 @@ const experiments: Readonly<Record<string, Experiment>> = {
     summary: "requests are repeated under idempotency keys while processes are killed",
     load: () => import("./idempotency.ts"),
   },
+  "key-timing": {
+    summary: "whether the time of a rejection reveals how much of a key is right",
+    load: () => import("./key-timing.ts"),
+  },
   kills: {
     summary: "a gateway under load is killed at random points",
     load: () => import("./kills.ts"),
@@ -66,6 +74,10 @@ const experiments: Readonly<Record<string, Experiment>> = {
     summary: "PostgreSQL crashes repeatedly under load",
     load: () => import("./restarts.ts"),
   },
+  "slow-sockets": {
+    summary: "what sockets that send byte by byte cost the requests of others",
+    load: () => import("./slow-sockets.ts"),
+  },
 };
 
 const [name] = process.argv.slice(2);
@@ -77,7 +89,7 @@ if (experiment !== undefined) {
   await experiment.load();
 } else {
   const names = Object.entries(experiments).map(
-    ([one, { summary }]) => `  ${one.padEnd(11)} ${summary}\n`,
+    ([one, { summary }]) => `  ${one.padEnd(12)} ${summary}\n`,
   );
   const usage = `Usage: npm run faults -- NAME [OPTIONS]\n\n${names.join("")}`;
   if (name === undefined) process.stdout.write(usage);

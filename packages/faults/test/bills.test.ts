@@ -10,7 +10,7 @@ it.each([
   { ...emptyMemoryStores, numRuns: 300 },
   { ...emptySqliteStores, numRuns: 60 },
 ])(
-  "B1 calls that end early exceed no hard budget and are charged at least their known bill, on $name",
+  "B1 calls that end early exceed no hard budget and are charged at least their known bill, on $name (H3)",
   async ({ numRuns, ...stores }) => {
     await fc.assert(
       fc.asyncProperty(anyPlan, async (plan) => {

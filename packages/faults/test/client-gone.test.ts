@@ -38,7 +38,7 @@ it.each(leavings)("F20 a client that leaves %s before the first byte", async (_,
 });
 
 it.each(leavings)(
-  "F20 after a client leaves %s, its plain answer is read to the end and charged",
+  "F20 after a client leaves %s, its plain answer is read to the end and charged (S18)",
   async (_, leave) => {
     const go = Promise.withResolvers<void>();
     const product = await startProduct(async ({ send }) => {
@@ -86,7 +86,7 @@ it("F20 after a client leaves before the first byte, its stream is read on if an
 
 const words = ["One ", "two ", "three ", "four "];
 
-it("F21 a client that leaves after any chunk pays for the output until then", async () => {
+it("F21 a client that leaves after any chunk pays for the output until then (S18)", async () => {
   for (let seen = 1; seen <= words.length; seen++)
     for (const [, leave] of leavings) {
       const product = await startProduct(async ({ send }) => {
@@ -201,7 +201,7 @@ it("F23 a client that silently vanished is cut off when it reads nothing of its 
   await expectWhole(product);
 });
 
-it("F24 an upstream is paused while the client reads slowly, and continues when it reads again", async () => {
+it("F24 an upstream is paused while the client reads slowly, and continues when it reads again (S25)", async () => {
   const pieces = 500;
   let sent = 0;
   const product = await startProduct(async ({ send }) => {

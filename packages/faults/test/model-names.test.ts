@@ -18,7 +18,7 @@ async function answersOf(models: ModelOptions, spellings: readonly string[]) {
   return { statuses, sent: upstream.calls.map(({ upstreamName }) => upstreamName) };
 }
 
-it("F63 an invented vendor name reaches no forbidden model", async () => {
+it("F63 an invented vendor name reaches no forbidden model (H2)", async () => {
   const spellings = ["gw/openai/gpt-5", "gw/abcdef/gpt-5", "gw/OpenAI/gpt-5", "gw/openai/GPT-5"];
   expect(await answersOf({ vendor: "openai" }, spellings)).toEqual({
     statuses: [403, 200, 403, 403],
@@ -26,7 +26,7 @@ it("F63 an invented vendor name reaches no forbidden model", async () => {
   });
 });
 
-it("F63 a listed model is reached only by its own id", async () => {
+it("F63 a listed model is reached only by its own id (H2)", async () => {
   const models = { "openai/gpt-5": { upstreamName: "deployment" } };
   const spellings = ["gw/openai/gpt-5", "gw/openai/deployment", "gw/openai/Deployment"];
   const open = { models, open: true, vendor: "openai" };

@@ -14,13 +14,13 @@ function runScript(mode: string): Promise<{ readonly code: unknown; readonly pri
   });
 }
 
-it("P1 a process stays alive while a call waits for its retry, and exits once nothing runs", async () => {
+it("P1 a process stays alive while a call waits for its retry, and exits once nothing runs (H5)", async () => {
   expect(await runScript("retry")).toEqual({
     code: 0,
     printed: "completed\n200 after 2 calls\n",
   });
 });
 
-it("P1 a process stays alive until the deadline of its open Step", async () => {
+it("P1 a process stays alive until the deadline of its open Step (H5)", async () => {
   expect(await runScript("deadline")).toEqual({ code: 0, printed: "failed\n" });
 });

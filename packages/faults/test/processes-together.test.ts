@@ -84,7 +84,7 @@ it("F40 two processes on one file together admit exactly as many requests as a h
   expect(few).toMatchObject({ settled: 50, held: 0 });
 });
 
-it("P2 the first of two suspended processes to wake waits one more round before it recovers the other's stream", async () => {
+it("P2 the first of two suspended processes to wake waits one more round before it recovers the other's stream (H11)", async () => {
   const processes = await startProcesses();
   const [running, gateway] = [await processes.start(), await processes.start()];
   const client = await processes.post(running, { stream: true });

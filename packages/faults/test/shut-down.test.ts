@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { readAnswer, readStream } from "../src/read-answer.ts";
 import { startProcesses } from "./process-fixture.ts";
 
-it("F52 SIGTERM in the middle of a stream ends it with an error, settles its Step and exits with 0", async () => {
+it("F52 SIGTERM in the middle of a stream ends it with an error, settles its Step and exits with 0 (H6)", async () => {
   const product = await startProcesses();
   const stopped = await product.start();
   const client = await product.post(stopped, { stream: true });

@@ -98,7 +98,7 @@ it("F39 on PostgreSQL, a process whose clock is two minutes ahead recovers no li
   expect(await processes.problems()).toEqual([]);
 });
 
-it("F40 four processes with 64 clients admit exactly as many requests as one hard budget allows", async () => {
+it("F40 four processes with 64 clients admit exactly as many requests as one hard budget allows (S16)", async () => {
   const fits = 37;
   const held = Promise.withResolvers<void>();
   const processes = await onPostgres(async ({ send, body }) => {

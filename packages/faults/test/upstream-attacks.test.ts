@@ -24,7 +24,7 @@ const call = (index: number): object => ({
 const calls = (count: number): readonly object[] =>
   Array.from({ length: count }, (_, index) => call(index));
 
-describe("F60 an answer that no client could process is the provider's failure", () => {
+describe("F60 an answer that no client could process is the provider's failure (H7)", () => {
   it.each([
     ["nests too deep", withLogprobs(nested(20_000)), "too_deep"],
     [
@@ -117,7 +117,7 @@ describe("F60 an answer that no client could process is the provider's failure",
 
 const halves = ["\ud83d", "\ude00"] as const;
 
-describe("F61 halves of surrogate pairs", () => {
+describe("F61 halves of surrogate pairs (H15)", () => {
   it("are joined where deltas split them, and the client's copy continues the Session", async () => {
     const product = await startProduct(
       streaming(
@@ -212,7 +212,7 @@ describe("F61 halves of surrogate pairs", () => {
   });
 });
 
-describe("F62 an upstream's error", () => {
+describe("F62 an upstream's error (H10)", () => {
   it.each([
     ["an OpenAI code", 400, { error: { message: "no", code: "context_length_exceeded" } }],
     [

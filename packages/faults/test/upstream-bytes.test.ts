@@ -117,7 +117,7 @@ it("F11 the forwarded answer equals the stored one, and fragments of tool calls 
   await expectWhole(product);
 });
 
-it("F12 cuts off an endless event at its limit, and an answer of endless events at its own", async () => {
+it("F12 cuts off an endless event at its limit, and an answer of endless events at its own (S25)", async () => {
   for (const [limits, first, piece] of [
     [{ upstreamEventBytes: 65_536 }, "data: ", "x".repeat(16_384)],
     [{ upstreamBytes: 65_536 }, "", text("x").repeat(100)],
@@ -161,7 +161,7 @@ it("F13 an answer without usage is complete, and its usage is estimated", async 
   await expectWhole(product);
 });
 
-it("F14 the last usage counts, never the sum, and impossible figures are ignored", async () => {
+it("F14 the last usage counts, never the sum, and impossible figures are ignored (S19)", async () => {
   const base = (last: string): string => text("Hello") + last + finish;
   for (const [events, expected] of [
     [base(usage(10, 1) + usage(10, 2)) + usage(10, 3), { completionTokens: 3, basis: "reported" }],

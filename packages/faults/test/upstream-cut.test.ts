@@ -33,7 +33,7 @@ async function expectPartial(product: Product, step: number, said: string): Prom
 
 const half = streamHead + chunked(text("Half"));
 
-it("F5 a reset or an end in the middle of a body fails the answer, streamed or not", async () => {
+it("F5 a reset or an end in the middle of a body fails the answer, streamed or not (S20)", async () => {
   for (const leave of ["reset", "end"] as const)
     for (const stream of [true, false]) {
       const product = await startProduct(async (exchange) => {
@@ -68,7 +68,7 @@ it("F5 the charge is at least the usage reported before a reset", async () => {
   await expectWhole(product);
 });
 
-it("F6 the end of a body without a length or chunks is not the end of an answer", async () => {
+it("F6 the end of a body without a length or chunks is not the end of an answer (S20)", async () => {
   const product = await startProduct(async ({ send, end }) => {
     await send(openHead + text("Half"));
     end();
@@ -79,7 +79,7 @@ it("F6 the end of a body without a length or chunks is not the end of an answer"
   await expectWhole(product);
 });
 
-it("F7 a clean end without a finish reason is not the end of an answer", async () => {
+it("F7 a clean end without a finish reason is not the end of an answer (S20)", async () => {
   for (const events of [text("Half"), text("Half") + done, text("Half") + usage(1, 2) + done]) {
     const product = await startProduct(streaming(events));
     expectFailedStream(await product.ask({ stream: true }));
@@ -89,7 +89,7 @@ it("F7 a clean end without a finish reason is not the end of an answer", async (
   }
 });
 
-it("F8 after [DONE] an answer is complete at once, and the open socket is closed", async () => {
+it("F8 after [DONE] an answer is complete at once, and the open socket is closed (S20)", async () => {
   const product = await startProduct(
     answering(streamHead + chunked(text("Hi") + finish + usage(3, 4) + done)),
   );

@@ -71,7 +71,7 @@ it("F16 a 200 without a valid answer is never an empty success", async () => {
     }
 });
 
-it("F18 a redirect is refused, and its target receives nothing", async () => {
+it("F18 a redirect is refused, and its target receives nothing (S7)", async () => {
   const canary = await scriptedUpstream(() => {});
   onTestFinished(() => canary.close());
   for (const status of [301, 302, 303, 307, 308]) {

@@ -122,7 +122,7 @@ describe("conformance suites", () => {
 });
 
 describe("core", () => {
-  it("depends on zod, and on nothing else", () => {
+  it("depends on zod, and on nothing else (S41)", () => {
     const core = published.find(({ manifest }) => manifest.name === "@tollgate/core");
     expect(Object.keys(core?.manifest.dependencies ?? {}).sort()).toEqual(["zod"]);
     expect(core?.manifest.peerDependencies).toBeUndefined();

@@ -11,7 +11,7 @@ describe("the workflows", () => {
     expect(read(`.github/workflows/${name}.yml`)).toMatch(/^ +- run: \.ci\/run$/m);
   });
 
-  it("publish with provenance, and attach the list of dependencies", () => {
+  it("publish with provenance, and attach the list of dependencies (S41, H17)", () => {
     expect(release).toMatch(/^ +id-token: write$/m);
     expect(release).toMatch(/^ +NPM_CONFIG_PROVENANCE: "true"$/m);
     expect(release).toMatch(/^ +- run: npm sbom .+ > sbom\.cdx\.json$/m);
@@ -26,7 +26,7 @@ describe("the workflows", () => {
   });
 });
 
-it("SECURITY.md says which version of the packages gets fixes", () => {
+it("SECURITY.md says which version of the packages gets fixes (H17)", () => {
   for (const { directory } of everyPublishedPackage()) {
     const [major, minor] = String(JSON.parse(read(`${directory}/package.json`)).version).split(".");
     expect(read("SECURITY.md")).toContain(`newest minor (${major}.${minor})`);

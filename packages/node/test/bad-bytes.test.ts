@@ -44,7 +44,7 @@ describe("bytes that are not a well-formed request", () => {
     ["a folded header", "POST /v1/x HTTP/1.1\r\nhost: a\r\nx: y\r\n  folded\r\n\r\n"],
     ["a chunk size that is not a number", chunked("zz\r\n{}\r\n0\r\n\r\n")],
     ["text that is not HTTP", "hello\r\n\r\n"],
-  ])("answers %s with 400 and an error body, and calls no handler", async (_name, bytes) => {
+  ])("answers %s with 400 and an error body, and calls no handler (S29)", async (_name, bytes) => {
     const answer = await sendBytes(bytes);
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);
     expect(answer).toMatch(/connection: close/);
@@ -73,7 +73,7 @@ describe("bytes that are not a well-formed request", () => {
     expect(seen).toEqual([]);
   });
 
-  it("answers headers that trickle in with 408", async () => {
+  it("answers headers that trickle in with 408 (S40)", async () => {
     const answer = await sendBytes("POST /v1/x HTTP/1.1\r\nhost: a\r\nx-slow: ", {
       limits: { headersTimeout: 40 },
     });
@@ -81,7 +81,7 @@ describe("bytes that are not a well-formed request", () => {
     expect(errorOf(answer)).toMatchObject({ code: "request_timeout" });
   });
 
-  it("answers a body that trickles in with 408 and tells the handler", async () => {
+  it("answers a body that trickles in with 408 and tells the handler (S40)", async () => {
     const failure = Promise.withResolvers<unknown>();
     const reading: FetchHandler = {
       async fetch(request) {

@@ -63,7 +63,7 @@ describe("a client that does not read", () => {
     expect(all.split("data: ").length - 1).toBe(total);
   });
 
-  it("is cut off when it leaves a stream unread beyond the write-stall limit", async () => {
+  it("is cut off when it leaves a stream unread beyond the write-stall limit (S40)", async () => {
     const { handler, produced } = endlessStream();
     server = await serve(handler, { port: 0, limits: { writeStall: 50 } });
     const client = await rawClient(server.url);

@@ -13,7 +13,7 @@ const streamOf = ({ stream }: typeof anthropic.fixtures.text): Buffer =>
 const good = streamOf(anthropic.fixtures.text);
 
 describe("the fetch of the function form", () => {
-  it("sends only to configured hosts", async () => {
+  it("sends only to configured hosts (S6)", async () => {
     const elsewhere = { hosts: ["api.anthropic.com"] };
     const { upstream, thrown, events } = await callUpstream(
       anthropic.connect,

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { createToolCalls } from "./tool-calls.ts";
 
 describe("tool calls in large numbers", () => {
-  it("takes time linear in the number of fragments", () => {
+  it("takes time linear in the number of fragments (H7)", () => {
     const count = 200_000;
     const fragments = Array.from({ length: count }, (_, index) => ({
       id: `call_${index}`,

@@ -45,7 +45,7 @@ describe("usage as an upstream reports it", () => {
     ).toEqual({ promptTokens: 10, completionTokens: 24, reasoningTokens: 20 });
   });
 
-  it("accepts a cost in US dollars if it is exact and plausible", () => {
+  it("accepts a cost in US dollars if it is exact and plausible (H14)", () => {
     const costOf = (cost: number | string): number | undefined =>
       usageReport({ prompt_tokens: 1, cost })?.costNanoUsd;
     expect(costOf(0)).toBe(0);

@@ -110,7 +110,7 @@ describe("dialects of upstreams", () => {
       expect(joined(readBytes([bytes]))).toEqual(expected);
     });
 
-    it(`reads ${name} alike wherever its bytes are split (W1, F10)`, () => {
+    it(`reads ${name} alike wherever its bytes are split (W1, F10, S24)`, () => {
       const whole = readBytes([bytes]);
       for (let at = 0; at <= bytes.length; at++)
         expect(readBytes(cutAt(bytes, [at])), `cut at ${at}`).toEqual(whole);
@@ -142,7 +142,7 @@ const dialect = fc.record({
 });
 
 describe("a stream of any dialect", () => {
-  it("yields the content of its deltas, however its bytes are split (W1)", () => {
+  it("yields the content of its deltas, however its bytes are split (W1, S24)", () => {
     const anywhere = fc.array(fc.nat({ max: 4_000 }), { maxLength: 20 });
     fc.assert(
       fc.property(deltas, dialect, anywhere, (said, shape, places) => {

@@ -112,7 +112,7 @@ describe("faults of an upstream", () => {
     await clock.idle();
   });
 
-  it("F5: closes or resets in the middle of a chunked body", async () => {
+  it("F5: closes or resets in the middle of a chunked body (S20)", async () => {
     const { events, thrown } = await callUpstream(async ({ send, end }) => {
       await send(streamHead + chunked(textChunk));
       end();
@@ -130,7 +130,7 @@ describe("faults of an upstream", () => {
     expect(said(thrown)).toMatchObject({ delivery: "unknown" });
   });
 
-  it("F6, F7: ends cleanly without a finish reason", async () => {
+  it("F6, F7: ends cleanly without a finish reason (S20)", async () => {
     for (const [bytes, closes] of [
       [head("content-type: text/event-stream", "connection: close") + textChunk, true],
       [streamHead + chunked(textChunk) + chunked(""), false],
@@ -174,7 +174,7 @@ describe("faults of an upstream", () => {
     expect(kinds(events)).toEqual([...answered, "finish"]);
   });
 
-  it("F12: sends an endless event, or more than the limit", async () => {
+  it("F12: sends an endless event, or more than the limit (S25)", async () => {
     const endless = Buffer.alloc(65_536, "x");
     const { thrown, upstream } = await callUpstream(async ({ send, closed }) => {
       let open = true;
@@ -223,7 +223,7 @@ describe("faults of an upstream", () => {
     expect(kinds(events)).toEqual([...answered, "finish"]);
   });
 
-  it("F14: sends usage with every chunk: the last value is the last event", async () => {
+  it("F14: sends usage with every chunk: the last value is the last event (S19)", async () => {
     const counted = [1, 2, 3].map((completion_tokens) =>
       data({ choices: [], usage: { completion_tokens } }),
     );

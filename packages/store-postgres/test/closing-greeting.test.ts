@@ -49,7 +49,7 @@ async function openBehindFarewells(count: number): Promise<string> {
   return url.href;
 }
 
-it("replaces a connection that closes as soon as it opens, without an error in the process (F33)", async () => {
+it("replaces a connection that closes as soon as it opens, without an error in the process (F33, S43)", async () => {
   const store = postgresStore({ url: await openBehindFarewells(3) }, { schema: freshSchema() });
   onTestFinished(() => store.close());
   await store.migrate();

@@ -6,6 +6,7 @@ import {
   dumpStore,
   type TestGatewayOptions,
 } from "@tollgate/testing";
+import pg from "pg";
 import { expect, inject, it, onTestFinished } from "vitest";
 import { postgresStore } from "../src/index.ts";
 import { freshSchema } from "./databases.ts";
@@ -129,3 +130,52 @@ it("restores a signature that the client dropped, from the Session that the Step
     tool_calls: [{ state: { from: "test/tollgate", fields: state } }],
   });
 });
+
+it("gives each of 50 tenants its own answers while others leave and two connections serve all (S11)", async () => {
+  const pool = new pg.Pool({ connectionString: inject("postgresUrl"), max: 2 });
+  const store = postgresStore({ pool }, { schema: freshSchema() });
+  const test = await createTestGateway({ store, retries: { max: 0 } });
+  const { gateway, provider, createKey } = test;
+  provider.reply(({ request }) => JSON.stringify(request.messages.at(-1)?.content), {
+    times: Number.POSITIVE_INFINITY,
+  });
+  onTestFinished(async () => {
+    await gateway.close();
+    await pool.end();
+  });
+  const tenants = await Promise.all(
+    Array.from({ length: 50 }, async (_, number) => {
+      const organizationId = `tenant-${number}`;
+      const { chat } = await createKey({ organizationId });
+      return { chat, canary: `canary of ${organizationId}.` };
+    }),
+  );
+  const seen = await Promise.all(
+    tenants.flatMap(({ chat, canary }, number) =>
+      Array.from({ length: 2 }, async (_, round) => {
+        const messages = [{ role: "user", content: canary }];
+        const leaver = new AbortController();
+        // Every other request is left after another number of turns of the event loop.
+        if (round % 2 === 0) void leaveAfter(leaver, number * 3 + round);
+        const request = chat({ messages, stream: number % 2 === 0 });
+        const signal = leaver.signal;
+        const answer = await gateway.fetch(new Request(request, { signal })).then(
+          (own) => own.text(),
+          () => "",
+        );
+        return { canary, answer, isWhole: round % 2 === 1 };
+      }),
+    ),
+  );
+  for (const { canary, answer, isWhole } of seen) {
+    if (isWhole) expect(answer).toContain(canary);
+    expect(answer.match(/canary of tenant-\d+\./g) ?? []).toSatisfy((found: readonly string[]) =>
+      found.every((one) => one === canary),
+    );
+  }
+}, 30_000);
+
+async function leaveAfter(leaver: AbortController, turns: number): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
+  leaver.abort();
+}

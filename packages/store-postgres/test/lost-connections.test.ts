@@ -104,7 +104,7 @@ it("does not repeat a change of keys whose outcome is unknown (F34)", async () =
   expect(data.filter(({ kind }) => kind === "key.revoked")).toHaveLength(1);
 });
 
-it("continues after every backend ends, and idle connections do not end the process (F33)", async () => {
+it("continues after every backend ends, and idle connections do not end the process (F33, S43)", async () => {
   const { store, schema } = await openBehindProxy();
   await Promise.all(Array.from({ length: 8 }, (_, at) => store.openStep(stepIntent(`idle ${at}`))));
   await withClient((client) =>

@@ -82,7 +82,7 @@ it("rejects calls after closing, and can be closed twice", async () => {
   await expect(store.steps.get("acme", "late")).rejects.toThrow("the store is closed");
 });
 
-it("lets only the owner read files it creates, and keeps the mode of an existing file", async () => {
+it("lets only the owner read files it creates, and keeps the mode of an existing file (H12)", async () => {
   const filename = temporaryFile();
   const store = await openStore(filename);
   await insertKey(store);
@@ -95,7 +95,7 @@ it("lets only the owner read files it creates, and keeps the mode of an existing
   expect(statSync(existing).mode & 0o777).toBe(0o640);
 });
 
-it("leaves no erased content in the database, its log or its index", async () => {
+it("leaves no erased content in the database, its log or its index (S42, H13)", async () => {
   const filename = temporaryFile();
   const store = await openStore(filename);
   await insertKey(store);

@@ -21,7 +21,7 @@ export function describeForwarding(binding: Binding): void {
 }
 
 function describeCanaries(binding: Binding): void {
-  it("never reach the provider", async () => {
+  it("never reach the provider (S13)", async () => {
     const driven = await drive(binding);
     for (const name of meaningful) {
       const line = `POST /ai${chatPath} HTTP/1.1`;

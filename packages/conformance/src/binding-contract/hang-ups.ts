@@ -40,7 +40,7 @@ async function waiting(
 /** Clients that disconnect. */
 export function describeHangUps(binding: Binding): void {
   describe.each(leavings)("a client that %s its connection", (_name, leave) => {
-    it.each(endpoints)("during the stream of %s is noticed by the provider", async (path) => {
+    it.each(endpoints)("during the stream of %s is noticed by the provider (S44)", async (path) => {
       const driven = await drive(binding);
       const client = await waiting(driven, path, 2);
       await client.until("first ");
@@ -48,13 +48,13 @@ export function describeHangUps(binding: Binding): void {
       await aborted(driven);
     });
 
-    it.each(endpoints)("before the stream of %s is noticed by the provider", async (path) => {
+    it.each(endpoints)("before the stream of %s is noticed by the provider (S44)", async (path) => {
       const driven = await drive(binding);
       leave(await waiting(driven, path, 0));
       await aborted(driven);
     });
 
-    it.each(endpoints)("before the plain answer of %s is noticed, too", async (path) => {
+    it.each(endpoints)("before the plain answer of %s is noticed, too (S44)", async (path) => {
       // By default the gateway reads a plain answer to its end, because it needs its cost.
       const driven = await drive(binding, {}, { onDisconnect: "abort" });
       leave(await waiting(driven, path, null));

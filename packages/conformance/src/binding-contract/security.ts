@@ -3,6 +3,7 @@ import type { Binding } from "./binding.ts";
 import { chatPath, drive } from "./drive.ts";
 import { describeForwarding } from "./forwarding.ts";
 import { exchange, json, length, signed, statusOf, text } from "./raw-exchange.ts";
+import { describeHostileUpstreams } from "./upstreams.ts";
 
 /** Requests that the gateway itself must reject, without middleware of the host. */
 export function describeSecurity(binding: Binding): void {
@@ -11,6 +12,7 @@ export function describeSecurity(binding: Binding): void {
     describeContentTypes(binding);
     describeForwarding(binding);
     describeSmuggling(binding);
+    describeHostileUpstreams(binding);
   });
 }
 
@@ -31,7 +33,7 @@ function describeTargets(binding: Binding): void {
     ["another case", "/ai/V1/Chat/Completions", "gateway.test"],
     ["another route in the query", `${path}?/v1/models`, "gateway.test"],
     ["another route after it", `/ai/v1/models${chatPath}`, "gateway.test"],
-  ])("rejects a request without a key with %s", async (_name, target, host) => {
+  ])("rejects a request without a key with %s (S4)", async (_name, target, host) => {
     const driven = await drive(binding);
     const lines = [`POST ${target} HTTP/1.1`, `host: ${host}`, "connection: close", json, length];
     const status = statusOf(await exchange(driven, lines));
@@ -48,7 +50,7 @@ function describeTargets(binding: Binding): void {
     "x-http-method-override: GET",
     "authorization: Bearer",
     "authorization: Basic dXNlcjpwYXNz",
-  ])("rejects a request without a key with %s", async (header) => {
+  ])("rejects a request without a key with %s (S5)", async (header) => {
     const driven = await drive(binding);
     const path = `POST /ai${chatPath} HTTP/1.1`;
     const lines = [path, "host: a", "connection: close", json, length, header];
@@ -56,7 +58,7 @@ function describeTargets(binding: Binding): void {
     expect(driven.provider.calls).toEqual([]);
   });
 
-  it("rejects a key given twice", async () => {
+  it("rejects a key given twice (S5)", async () => {
     const driven = await drive(binding);
     const path = `POST /ai${chatPath} HTTP/1.1`;
     const twice = ["authorization: Bearer tg_other", signed(driven)];
@@ -77,7 +79,7 @@ function describeContentTypes(binding: Binding): void {
     ["a form", ["content-type: application/x-www-form-urlencoded"], 415],
     ["another charset", ["content-type: application/json; charset=iso-8859-1"], 415],
     ["nothing", [], 415],
-  ])("rejects any content type except JSON: %s", async (_name, types, status) => {
+  ])("rejects any content type except JSON: %s (S5)", async (_name, types, status) => {
     const driven = await drive(binding);
     const rest = ["host: a", "connection: close", length, ...types];
     expect(statusOf(await exchange(driven, [line, ...rest, signed(driven)]))).toBe(status);
@@ -86,7 +88,7 @@ function describeContentTypes(binding: Binding): void {
     expect([401, 415]).toContain(anonymous);
   });
 
-  it("rejects a content type given twice", async () => {
+  it("rejects a content type given twice (S5)", async () => {
     const driven = await drive(binding);
     const types = ["content-type: text/plain", json];
     const lines = [line, "host: a", "connection: close", length, ...types, signed(driven)];
@@ -106,7 +108,7 @@ function describeSmuggling(binding: Binding): void {
     ["a folded header", [length, "x-folded: a\r\n b"], text],
     ["a header with a bare line feed", [length, "x-a: b\nx-c: d"], text],
     ["chunks without a size", ["transfer-encoding: chunked"], "zz\r\n{}\r\n0\r\n\r\n"],
-  ])("rejects a request with %s and closes its connection", async (_name, framing, body) => {
+  ])("rejects a request with %s and closes its connection (S29)", async (_name, framing, body) => {
     const driven = await drive(binding);
     const line = `POST /ai${chatPath} HTTP/1.1`;
     const answer = await exchange(
@@ -119,7 +121,7 @@ function describeSmuggling(binding: Binding): void {
     expect(driven.provider.calls).toEqual([]);
   });
 
-  it("ignores a request inside the body of another", async () => {
+  it("ignores a request inside the body of another (S29)", async () => {
     const driven = await drive(binding);
     const inner = [`POST /ai${chatPath} HTTP/1.1`, "host: a", json, length, signed(driven)];
     const body = `${inner.join("\r\n")}\r\n\r\n${text}`;

@@ -70,7 +70,7 @@ export function describeSlowClients(binding: Binding): void {
   }
 
   describe("a slow client", () => {
-    it("pauses the provider while it doesn't read, and receives everything once it does", async () => {
+    it("pauses the provider while it doesn't read, and receives everything once it does (S25)", async () => {
       const { client, produced } = await driveFlood(30_000);
       const paused = await untilPaused(produced);
       expect(paused).toBeGreaterThan(0);
@@ -81,14 +81,14 @@ export function describeSlowClients(binding: Binding): void {
       expect(all).toContain("data: [DONE]");
     }, 30_000);
 
-    it("is disconnected if it leaves an answer unread for too long", async () => {
+    it("is disconnected if it leaves an answer unread for too long (S40)", async () => {
       const { client, produced } = await driveFlood(50);
       await produced.ended.promise;
       client.resume();
       expect(await client.ended()).not.toContain("data: [DONE]");
     });
 
-    it("does not delay others, however many send their requests slowly", async () => {
+    it("does not delay others, however many send their requests slowly (S40)", async () => {
       const driven = await drive(binding);
       const head = `POST ${driven.prefix}${chatPath} HTTP/1.1\r\nhost: a\r\n`;
       for (let number = 0; number < 50; number++) {

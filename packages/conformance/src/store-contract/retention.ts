@@ -113,7 +113,7 @@ function stepRetentionTests(test: ContractTest): void {
 }
 
 function transcriptRetentionTests(test: ContractTest): void {
-  test("erases the content of an unused Session, which can still continue", async (subject) => {
+  test("erases the content of an unused Session, which can still continue (S42)", async (subject) => {
     const { store, intents } = subject;
     const { exchange } = createConversation(store, intents);
     const { sessionId, intent } = await exchange([user("a")], [assistant("b")]);

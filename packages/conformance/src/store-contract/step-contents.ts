@@ -9,7 +9,10 @@ const text = "Be brief.\u0000 \u{1f600}\r\n";
 
 /** The recorded contents of one Step: instructions, part of the transcript and reply, byte for byte. */
 export function stepContentTests(test: ContractTest): void {
-  test("reads instructions, request and reply back byte for byte", async ({ store, intents }) => {
+  test("reads instructions, request and reply back byte for byte (S21)", async ({
+    store,
+    intents,
+  }) => {
     const messages = [user("\u0000 \u{1f600}"), { role: "user", json: '{ "a": 1.0 }' } as const];
     const reply = [assistant("\u0000 \u{1f600}")];
     const step = intents.step(messages, { instructions: instructionsOf(text) });

@@ -27,7 +27,7 @@ export function transcriptTests(test: ContractTest): void {
     expect(await messagesOf(store, sessionId)).toEqual(history.map(({ json }) => json));
   });
 
-  test("reads content with any code point back byte for byte", async ({ store, intents }) => {
+  test("reads content with any code point back byte for byte (S21)", async ({ store, intents }) => {
     const { exchange } = createConversation(store, intents);
     const request = hardTexts.flatMap((text) => [user(text), raw("user", text)]);
     const reply = [assistant(hardTexts.join("")), raw("assistant", hardTexts.join(" "))];
@@ -53,7 +53,7 @@ export function transcriptTests(test: ContractTest): void {
     expect((await read()).map(({ content }) => hex(content ?? undefined))).toEqual(expected);
   });
 
-  test("reads other texts of records back unchanged", async ({ store, intents }) => {
+  test("reads other texts of records back unchanged (S21)", async ({ store, intents }) => {
     const text = hardTexts.filter((part) => part.isWellFormed()).join("|");
     const intent = intents.step([user("a")], { requestedModel: text, source: text });
     const leaf = { ...intent.leaf, before: `{"text":${JSON.stringify(text)},"assignment":` };

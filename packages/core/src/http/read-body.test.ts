@@ -181,7 +181,7 @@ describe("the content of a body", () => {
     expect(error).toContain("not valid JSON");
   });
 
-  it("leaves Object.prototype unchanged", async () => {
+  it("leaves Object.prototype unchanged (S32)", async () => {
     const before = Object.getOwnPropertyNames(Object.prototype);
     const body = '{"parameters":{"__proto__":{"isAdmin":true}}}';
     expect(await readJson(post({ body }), limits)).not.toHaveProperty("isAdmin");

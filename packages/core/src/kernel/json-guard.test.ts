@@ -92,7 +92,7 @@ describe("guardJson", () => {
     expect(guardJson(`{"${long}":1e999}`, rules)?.path).toBe("k".repeat(64));
   });
 
-  it("allows any key in free-form members, but none twice", () => {
+  it("allows any key in free-form members, but none twice (S32)", () => {
     expect(guardJson('{"parameters":{"a":{"__proto__":1,"constructor":2}}}', rules)).toBeNull();
     expect(guardJson('{"schema":{"prototype":{}},"constructor":1}', rules)?.kind).toBe(
       "forbidden-key",
@@ -100,7 +100,7 @@ describe("guardJson", () => {
     expect(guardJson('{"schema":{"a":1,"a":1}}', rules)?.kind).toBe("duplicate-key");
   });
 
-  it("limits depth: 64 levels outside, 32 inside a free-form member", () => {
+  it("limits depth: 64 levels outside, 32 inside a free-form member (S30)", () => {
     const nested = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
     expect(guardJson(nested(64), rules)).toBeNull();
     expect(guardJson(nested(65), rules)?.kind).toBe("depth");
@@ -109,7 +109,7 @@ describe("guardJson", () => {
     expect(guardJson(`{"schema":${nested(32)},"x":${nested(63)}}`, rules)).toBeNull();
   });
 
-  it("limits the members of an object and the values of a text", () => {
+  it("limits the members of an object and the values of a text (S31)", () => {
     const members = (count: number): string =>
       `{${Array.from({ length: count }, (_, index) => `"${index}":0`).join(",")}}`;
     expect(guardJson(members(256), rules)).toBeNull();

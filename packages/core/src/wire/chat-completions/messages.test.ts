@@ -104,7 +104,7 @@ describe("images", () => {
     "data:image/png;base64,A A",
     "data:image/png;base64,A===",
     "data:image/png;base64,AA\n",
-  ])("may not be at %j", (url) => {
+  ])("may not be at %j (S8)", (url) => {
     refused(image(url), "invalid_value", "messages[1].content[0].image_url.url");
   });
 
