@@ -154,10 +154,9 @@ describe("a busy process", () => {
     const { now, load } = loaded();
     const { gateway, first, second, third, begin, finish } = await busyGateway({ load });
     await begin(first, 4);
-    await begin(second);
     Object.assign(now, busy);
+    await begin(second, 3);
     expect(await statusOf(gateway.fetch(first(kilobyte)))).toBe(503);
-    await begin(second);
     await begin(third);
     await finish();
     expect(await statusOf(gateway.fetch(first(kilobyte)))).toBe(200);

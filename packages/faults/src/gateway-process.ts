@@ -69,6 +69,7 @@ serveAsProcess(async (settings, reach) => {
       recover: () => gateway.recover(),
       watch: () => watch.start(),
       watched: () => watch.stop(),
+      memory: () => process.memoryUsage.rss(),
       measure: () => measure(clock.timers()),
       push: (milliseconds) => clock.push(Number(milliseconds)),
       round: (milliseconds) => runRound(clock, Number(milliseconds)),

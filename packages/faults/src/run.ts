@@ -22,6 +22,10 @@ const experiments: Readonly<Record<string, Experiment>> = {
     summary: "each call of the store fails, in every way and every scenario",
     load: () => import("./calls.ts"),
   },
+  crowd: {
+    summary: "a thousand streams, and a hundred clients that stop reading",
+    load: () => import("./crowd.ts"),
+  },
   expressions: {
     summary: "each regular expression on long runs of the characters that it mentions",
     load: () => import("./expressions.ts"),
@@ -73,6 +77,10 @@ const experiments: Readonly<Record<string, Experiment>> = {
   restarts: {
     summary: "PostgreSQL crashes repeatedly under load",
     load: () => import("./restarts.ts"),
+  },
+  share: {
+    summary: "one key floods; the others' p99 must less than double",
+    load: () => import("./share.ts"),
   },
   "slow-sockets": {
     summary: "what sockets that send byte by byte cost the requests of others",

@@ -74,7 +74,7 @@ export const defaultLimits: Limits = {
   bytesInFlightPerKey: 134_217_728,
   openings: 64,
   waiting: 256,
-  loopDelay: 250,
+  loopDelay: 60,
   heapPercent: 85,
 };
 

@@ -19,7 +19,9 @@ export type AdmissionLimits = Pick<
 /** Above this share of a limit, a key gets no more than its own share. The rest is for keys that have less. */
 const fairFrom = 3 / 4;
 /** At this multiple of the permitted delay, only keys with nothing in flight are admitted. */
-const lateFactor = 2;
+const lateFactor = 8;
+/** With fewer requests in flight, no key is refused only because the process is busy. */
+const minShare = 4;
 /** Keys with nothing in flight that are remembered, so that a busy key isn't forgotten between its requests. */
 const maxIdleKeys = 4_096;
 
@@ -119,7 +121,8 @@ export class Admission {
   /** A key with nothing in flight is never above its share. */
   #exceedsShare(key: KeyLoad, isBusy: boolean): boolean {
     const keys = this.#activeKeys;
-    if (isBusy && key.requests * keys > this.#requests) return true;
+    const { requests } = key;
+    if (isBusy && requests >= minShare && requests * keys > this.#requests) return true;
     // Room is left for one more key: a limit that one key has used up would shut out all others.
     return this.#requests >= this.#fairRequests && key.requests * (keys + 1) > this.#requests;
   }
