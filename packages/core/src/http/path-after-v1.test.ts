@@ -34,6 +34,9 @@ describe("pathAfterV1", () => {
     "http://host/v1\\models",
     "http://host/%2fv1%2fmodels",
     "http://v1/models",
+    // A URL parser finds the host `v1` and the path `/models`.
+    "http:///v1/models",
+    "https:////v1/models",
     "",
   ])("finds no path in %j", (url) => {
     expect(pathAfterV1(url)).toBeNull();

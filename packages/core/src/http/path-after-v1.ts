@@ -24,5 +24,9 @@ function pathOf(url: string): string {
   const end = url.search(/[?#]/);
   const whole = end < 0 ? url : url.slice(0, end);
   const scheme = whole.startsWith("/") ? -1 : whole.indexOf("://");
-  return scheme < 0 ? whole : whole.slice(Math.max(0, whole.indexOf("/", scheme + 3)));
+  if (scheme < 0) return whole;
+  const authority = scheme + 3;
+  const start = whole.indexOf("/", authority);
+  // URL parsers skip the slashes before a host, so a path that follows them would be the host.
+  return start === authority ? "" : whole.slice(Math.max(0, start));
 }
