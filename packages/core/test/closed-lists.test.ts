@@ -74,6 +74,7 @@ const additions = [
     find: "export interface Rates {",
     replace: "export interface Rates {\n  readonly videoInput?: number;",
     places: [
+      "packages/core/src/domain/price.test.ts",
       "packages/core/src/domain/price.ts",
       "packages/core/src/evidence/leaves.ts",
       "packages/core/src/routing/read-price.ts",
@@ -89,7 +90,7 @@ const additions = [
     places: [
       "packages/cli/src/commands/correct-step.ts",
       "packages/core/src/administration/schemas.ts",
-      "packages/core/src/domain/price.ts",
+      "packages/core/src/domain/price.test.ts",
       "packages/core/src/domain/usage-sums.ts",
       "packages/core/src/domain/usage.ts",
       "packages/core/src/evidence/leaves.ts",

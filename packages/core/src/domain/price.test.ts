@@ -1,6 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { costBounds, costOf, isPrice, maxCost, type Price, priceUsage } from "./price.ts";
+import {
+  costBounds,
+  costOf,
+  isPrice,
+  maxCost,
+  type Price,
+  priceUsage,
+  type Rates,
+} from "./price.ts";
+import { noUsage, type Usage, type UsageDetails } from "./usage.ts";
 
 const price: Price = {
   input: 1_250_000_000,
@@ -117,5 +126,54 @@ describe("the highest cost of a hold", () => {
   it("is unknown if a tier has no price", () => {
     const held = { promptTokens: 1, completionTokens: 1 };
     expect(maxCost(held, price, ["scale", "default"])).toBeNull();
+  });
+});
+
+/** The detail of usage that each rate prices, and whether holds allow for it: a request has no audio. */
+const usesOfRates: Readonly<
+  Record<keyof Rates, readonly [usage: Partial<Usage>, isHeld: "held" | "not held"]>
+> = {
+  input: [{ promptTokens: 10 }, "held"],
+  output: [{ completionTokens: 10 }, "held"],
+  cachedInput: [{ promptTokens: 10, cachedTokens: 10 }, "held"],
+  cacheWrite5m: [{ promptTokens: 10, cacheWriteTokens: 10 }, "held"],
+  cacheWrite1h: [{ promptTokens: 10, cacheWriteTokens: 10, cacheWrite1hTokens: 10 }, "held"],
+  reasoning: [{ completionTokens: 10, reasoningTokens: 10 }, "held"],
+  audioInput: [{ promptTokens: 10, audioInputTokens: 10 }, "not held"],
+  audioOutput: [{ completionTokens: 10, audioOutputTokens: 10 }, "held"],
+  imageInput: [{ promptTokens: 10, imageInputTokens: 10 }, "held"],
+  imageOutput: [{ completionTokens: 10, imageOutputTokens: 10 }, "held"],
+};
+
+/** The rate of each detail of usage. */
+const rateOfDetail: Readonly<Record<keyof UsageDetails, keyof Rates>> = {
+  cachedTokens: "cachedInput",
+  cacheWriteTokens: "cacheWrite5m",
+  cacheWrite1hTokens: "cacheWrite1h",
+  reasoningTokens: "reasoning",
+  audioInputTokens: "audioInput",
+  audioOutputTokens: "audioOutput",
+  imageInputTokens: "imageInput",
+  imageOutputTokens: "imageOutput",
+};
+
+describe("every rate of a price", () => {
+  const base: Price = { input: 1_000_000, output: 1_000_000, source: "custom" };
+
+  it.each(Object.entries(usesOfRates))(
+    "%s is charged, and held if a request can cause it",
+    (rate, [usage, isHeld]) => {
+      const dearer: Price = { ...base, [rate]: 5_000_000 };
+      const full = { ...noUsage, ...usage };
+      expect([costOf(full, base), costOf(full, dearer)]).toEqual([10, 50]);
+      const held = { promptTokens: full.promptTokens, completionTokens: full.completionTokens };
+      const most = maxCost(held, dearer, ["default"]);
+      expect(most).toBe(isHeld === "held" ? 50 : 10);
+      expect(isPrice({ ...base, [rate]: -1 })).toBe(false);
+    },
+  );
+
+  it.each(Object.entries(rateOfDetail))("%s has a rate of its own", (detail, rate) => {
+    expect(usesOfRates[rate][0]).toHaveProperty(detail);
   });
 });

@@ -1,6 +1,6 @@
 import { namesOf } from "../kernel/names-of.ts";
 import { standardTier } from "./service-tier.ts";
-import type { Usage, UsageDetails } from "./usage.ts";
+import type { Usage } from "./usage.ts";
 
 /** Where a cost comes from: the provider's own figure, configured prices, a catalog, or nowhere. */
 export type PriceSource = "provider" | "custom" | "catalog" | "unknown";
@@ -46,60 +46,18 @@ export interface Price extends TierPrice {
   readonly version?: string;
 }
 
-/** How a rate is used. */
-interface RateUse {
-  readonly prices: "prompt" | "completion";
-  /** The rate that applies in a table without this one. */
-  readonly default: keyof Rates;
-  /** Whether a request can cause it, so that holds must allow for it. A request has no audio. */
-  readonly isHeld: boolean;
-}
-
-const rateUses: Readonly<Record<keyof Rates, RateUse>> = {
-  input: { prices: "prompt", default: "input", isHeld: true },
-  output: { prices: "completion", default: "output", isHeld: true },
-  cachedInput: { prices: "prompt", default: "input", isHeld: true },
-  cacheWrite5m: { prices: "prompt", default: "input", isHeld: true },
-  cacheWrite1h: { prices: "prompt", default: "cacheWrite5m", isHeld: true },
-  reasoning: { prices: "completion", default: "output", isHeld: true },
-  audioInput: { prices: "prompt", default: "input", isHeld: false },
-  audioOutput: { prices: "completion", default: "output", isHeld: true },
-  imageInput: { prices: "prompt", default: "input", isHeld: true },
-  imageOutput: { prices: "completion", default: "output", isHeld: true },
-};
-
-const rateNames = namesOf(rateUses);
-
-/** The rate of each kind of tokens, in the order in which they are taken from their count. */
-const rateOfDetail: Readonly<Record<keyof UsageDetails, keyof Rates>> = {
-  cacheWrite1hTokens: "cacheWrite1h",
-  cacheWriteTokens: "cacheWrite5m",
-  cachedTokens: "cachedInput",
-  audioInputTokens: "audioInput",
-  imageInputTokens: "imageInput",
-  reasoningTokens: "reasoning",
-  audioOutputTokens: "audioOutput",
-  imageOutputTokens: "imageOutput",
-};
-
-type PricedDetail = readonly [detail: keyof UsageDetails, rate: keyof Rates];
-
-const promptDetails = pricedDetails("prompt");
-const completionDetails = pricedDetails("completion");
-
-function pricedDetails(whole: RateUse["prices"]): readonly PricedDetail[] {
-  return namesOf(rateOfDetail)
-    .map((detail) => [detail, rateOfDetail[detail]] as const)
-    .filter(([, rate]) => rateUses[rate].prices === whole);
-}
-
-const heldPromptRates = heldRates("prompt");
-const heldCompletionRates = heldRates("completion");
-
-/** The rates that a hold compares with that of the whole count. */
-function heldRates(whole: RateUse["prices"]): readonly (keyof Rates)[] {
-  return rateNames.filter((name) => rateUses[name].isHeld && rateUses[name].prices === whole);
-}
+const rateNames = namesOf({
+  input: true,
+  output: true,
+  cachedInput: true,
+  cacheWrite5m: true,
+  cacheWrite1h: true,
+  reasoning: true,
+  audioInput: true,
+  audioOutput: true,
+  imageInput: true,
+  imageOutput: true,
+} satisfies Readonly<Record<keyof Rates, true>>);
 
 /** Whether a price is valid: whole numbers from 0, and ascending thresholds. The host's own price book may be wrong. */
 export function isPrice(price: Price): boolean {
@@ -161,43 +119,29 @@ type Amount = readonly [tokens: number, rate: number];
 /** The parts of the prompt and completion tokens, each with its rate. */
 function amountsOf(usage: Usage, rates: Rates): readonly Amount[] {
   const amounts: Amount[] = [];
-  addParts(amounts, usage, rates, promptDetails, usage.promptTokens, rates.input);
-  addParts(amounts, usage, rates, completionDetails, usage.completionTokens, rates.output);
-  return amounts;
-}
-
-/** Adds the details of a count at their rates, and the rest of the count at its own. */
-function addParts(
-  amounts: Amount[],
-  usage: Usage,
-  rates: Rates,
-  details: readonly PricedDetail[],
-  whole: number,
-  rest: number,
-): void {
-  let left = whole;
-  for (const [detail, rate] of details) {
-    const taken = Math.min(tokensOf(usage, detail), left);
-    if (taken === 0) continue;
+  const { input, output } = rates;
+  let left = usage.promptTokens;
+  const take = (tokens: number | undefined, rate: number): void => {
+    if (tokens === undefined || tokens === 0 || left === 0) return;
+    const taken = Math.min(tokens, left);
     left -= taken;
-    amounts.push([taken, rateIn(rates, rate)]);
-  }
-  if (left > 0) amounts.push([left, rest]);
-}
-
-/** The tokens of one kind. Those kept in the cache for an hour are also counted as written. */
-function tokensOf(usage: Usage, detail: keyof UsageDetails): number {
-  const { [detail]: tokens = 0, cacheWriteTokens = 0, cacheWrite1hTokens = 0 } = usage;
-  if (detail === "cacheWrite1hTokens") return Math.min(tokens, cacheWriteTokens);
-  return detail === "cacheWriteTokens" ? Math.max(0, tokens - cacheWrite1hTokens) : tokens;
-}
-
-/** A rate of a table, or the one that applies without it. */
-function rateIn(rates: Rates, name: keyof Rates): number {
-  const rate = rates[name];
-  if (rate !== undefined) return rate;
-  const other = rateUses[name].default;
-  return rates[other] ?? rates[rateUses[other].default] ?? rates.input;
+    amounts.push([taken, rate]);
+  };
+  const { cacheWriteTokens = 0, cacheWrite1hTokens = 0 } = usage;
+  const write5m = rates.cacheWrite5m ?? input;
+  const kept = Math.min(cacheWrite1hTokens, cacheWriteTokens);
+  take(kept, rates.cacheWrite1h ?? write5m);
+  take(cacheWriteTokens - kept, write5m);
+  take(usage.cachedTokens, rates.cachedInput ?? input);
+  take(usage.audioInputTokens, rates.audioInput ?? input);
+  take(usage.imageInputTokens, rates.imageInput ?? input);
+  take(left, input);
+  left = usage.completionTokens;
+  take(usage.reasoningTokens, rates.reasoning ?? output);
+  take(usage.audioOutputTokens, rates.audioOutput ?? output);
+  take(usage.imageOutputTokens, rates.imageOutput ?? output);
+  take(left, output);
+  return amounts;
 }
 
 const million = 1_000_000n;
@@ -266,11 +210,21 @@ function extremeOf(held: HeldTokens, price: TierPrice, pick: Extreme): number {
 }
 
 function extremeAt(held: HeldTokens, rates: Rates, request = 0, pick: Extreme): number {
-  let inputRate = rates.input;
-  for (const name of heldPromptRates) inputRate = pick(inputRate, rates[name] ?? rates.input);
-  let outputRate = rates.output;
-  for (const name of heldCompletionRates)
-    outputRate = pick(outputRate, rates[name] ?? rates.output);
+  const { input, cachedInput, cacheWrite5m, cacheWrite1h, imageInput } = rates;
+  const { output, reasoning, audioOutput, imageOutput } = rates;
+  const inputRate = pick(
+    input,
+    cachedInput ?? input,
+    cacheWrite5m ?? input,
+    cacheWrite1h ?? input,
+    imageInput ?? input,
+  );
+  const outputRate = pick(
+    output,
+    reasoning ?? output,
+    audioOutput ?? output,
+    imageOutput ?? output,
+  );
   const amounts: readonly Amount[] = [
     [held.promptTokens, inputRate],
     [held.completionTokens, outputRate],

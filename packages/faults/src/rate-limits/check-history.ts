@@ -43,7 +43,7 @@ export interface RateHistory {
   readonly rejections: readonly Rejection[];
 }
 
-/** What a rate limit let through to one subject. */
+/** The requests or tokens that a rate limit let through to one subject. */
 export interface SubjectResult {
   readonly subject: string;
   /** The most in any window as long as the period, or in flight at once. */
@@ -120,7 +120,7 @@ function windowResult(
   return { ...tightest, share: served / ((limit * (to - from)) / window) };
 }
 
-/** What Steps that opened before a window returned in it. */
+/** The tokens that Steps from before a window returned in it. */
 function returnedIn(earlier: readonly CountedStep[], from: number, to: number): number {
   return earlier
     .filter(({ settledAt }) => settledAt >= from && settledAt <= to)

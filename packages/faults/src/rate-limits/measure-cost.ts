@@ -16,7 +16,7 @@ export interface CostPlan {
   readonly server: number | null;
 }
 
-/** What one round served. */
+/** The load that one round served. */
 export interface Round {
   readonly requestsPerSecond: number;
   /** Processor time of the gateway processes and of the database server, in milliseconds per request. */

@@ -27,7 +27,7 @@ export interface RateClients {
   readonly pauseMs: number;
 }
 
-/** What the clients received so far, and the processor time of the process in milliseconds. */
+/** The answers that the clients received so far, and the processor time of the process in milliseconds. */
 export interface RateReport {
   readonly answered: number;
   readonly rejected: number;

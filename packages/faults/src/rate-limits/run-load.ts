@@ -39,7 +39,7 @@ export interface RateLoadResult {
 /** The clients of one organization, and the rate limit that they all exceed. */
 interface Group {
   readonly limit: CheckedLimit;
-  /** What the limit counts separately. */
+  /** The callers that the limit counts separately. */
   readonly each: "key" | "user" | "organization";
   readonly keys: number;
   readonly model: string;
