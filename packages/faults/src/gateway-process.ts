@@ -18,6 +18,7 @@ import {
   isDatabaseLocation,
   openDatabase,
 } from "./stores/database-location.ts";
+import { failingStore } from "./stores/wrap-store.ts";
 
 /** Settings of a gateway process. */
 export interface ProcessSettings {
@@ -31,6 +32,8 @@ export interface ProcessSettings {
    * How far the machine's clock is ahead, in milliseconds. The gateway then uses that clock, which can't be pushed.
    */
   readonly machineClockAhead?: number;
+  /** How many of a thousand openings and settlements fail, before or after they are written. Default none. */
+  readonly failing?: number;
   /** A call of the store where the process waits at the barrier `store`. */
   readonly waitsAt?: Pick<StoreFault, "verb" | "nth" | "when">;
 }
@@ -42,7 +45,11 @@ serveAsProcess(async (settings, reach) => {
   if (machineClockAhead !== undefined) setMachineClockAhead(machineClockAhead);
   const clock = pushedClock();
   const gateway = createGateway({
-    store: withWait(openDatabase(settings.place), settings, reach),
+    store: withWait(
+      failingStore(openDatabase(settings.place), settings.failing ?? 0),
+      settings,
+      reach,
+    ),
     ...(machineClockAhead === undefined ? { clock } : {}),
     budgets: [
       { id: "whole", limit: { usd: 1_000 }, period: "total" },

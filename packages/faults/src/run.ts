@@ -38,6 +38,10 @@ const experiments: Readonly<Record<string, Experiment>> = {
     summary: "PostgreSQL's disk fills up, then has room again (as root)",
     load: () => import("./full-disk.ts"),
   },
+  fuzz: {
+    summary: "millions of inputs that are nearly valid, from two kinds of generators",
+    load: () => import("./fuzz.ts"),
+  },
   guards: {
     summary: "removes each guard from a scratch copy; its tests must fail",
     load: () => import("./guards.ts"),
@@ -85,6 +89,10 @@ const experiments: Readonly<Record<string, Experiment>> = {
   "slow-sockets": {
     summary: "what sockets that send byte by byte cost the requests of others",
     load: () => import("./slow-sockets.ts"),
+  },
+  soak: {
+    summary: "mixed traffic of several tenants on two processes, with faults and kills",
+    load: () => import("./soak.ts"),
   },
 };
 

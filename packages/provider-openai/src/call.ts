@@ -26,7 +26,7 @@ type Credential = string | null;
 
 /** An upstream, with everything that its calls share. */
 export interface Upstream {
-  readonly pool: Pool;
+  readonly pool: Pick<Pool, "dispatch">;
   readonly host: string;
   /** The path of the Chat Completions API. */
   readonly path: string;

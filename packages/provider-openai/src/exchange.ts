@@ -57,7 +57,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #cancelLinger = (): void => {};
   #cancelConnecting: (() => void) | null = null;
 
-  constructor(pool: Pool, options: ExchangeOptions, receiver: AnswerReceiver) {
+  constructor(pool: Pick<Pool, "dispatch">, options: ExchangeOptions, receiver: AnswerReceiver) {
     const { path, headers, body } = options;
     this.#options = options;
     this.#receiver = receiver;

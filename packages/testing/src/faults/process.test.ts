@@ -45,5 +45,6 @@ it("reports a process that was killed or never listened", async () => {
   await gateway.reached("door");
   await gateway.kill();
   await noticed;
+  await expect(gateway.command("double", 1)).rejects.toThrow("SIGKILL");
   await expect(spawnGateway(script("process.exit(3);"), {})).rejects.toThrow("(3)");
 });

@@ -68,6 +68,7 @@ function openChannel(child: ChildProcess): Channel {
   const barriers = new Map<string, PromiseWithResolvers<void>>();
   const answers = new Map<number, PromiseWithResolvers<unknown>>();
   let commands = 0;
+  let ended: Error | null = null;
 
   const handle = (message: ProcessEvent): void => {
     if (message.type === "listening") listening.resolve(message.url);
@@ -82,7 +83,7 @@ function openChannel(child: ChildProcess): Channel {
     if (isMessage<ProcessEvent>(message, fromProcess)) handle(message);
   });
   child.on("exit", (code, signal) => {
-    const ended = new Error(`The gateway process ended (${signal ?? code}).`);
+    ended = new Error(`The gateway process ended (${signal ?? code}).`);
     listening.reject(ended);
     for (const waiting of [...barriers.values(), ...answers.values()]) waiting.reject(ended);
   });
@@ -92,6 +93,7 @@ function openChannel(child: ChildProcess): Channel {
     send,
     reached: (barrier) => barrierOf(barriers, barrier).promise,
     command(name, value = null) {
+      if (ended !== null) return Promise.reject(ended);
       const id = ++commands;
       const answer = Promise.withResolvers<unknown>();
       answers.set(id, answer);

@@ -1,0 +1,385 @@
+import { createGateway, type Gateway } from "@tollgate/core";
+import { definePolicy, forbid, permit } from "@tollgate/core/policy";
+import type { Clock, Provider } from "@tollgate/core/provider";
+import type { Store } from "@tollgate/core/store";
+import { memoryStore } from "@tollgate/store-memory";
+import { checkDump, checkQuiet, countingIds, dumpStore } from "@tollgate/testing";
+import { type Upstream, UpstreamAnswer } from "../../../provider-openai/src/call.ts";
+import { createRequestWriter } from "../../../provider-openai/src/request-body.ts";
+import { createRequestHeaders } from "../../../provider-openai/src/request-headers.ts";
+import { type ReceivedAnswer, receive, record } from "../histories/ask.ts";
+import { smallLimits } from "./body-surfaces.ts";
+import { accepted, type Outcome, require, type Surface } from "./surface.ts";
+import { answerGrammar, requestGrammar, upstreamCredential } from "./wire-grammars.ts";
+import { type RequestHead, readHead } from "./wire-surfaces.ts";
+
+const organizationId = "acme";
+const caller = { organizationId, userId: "jane", label: "test key" };
+const start = Date.UTC(2026, 0, 1);
+
+/** A clock whose timers run as soon as nothing else does, so that no input has to wait. */
+function hastyClock(): Clock {
+  let passed = 0;
+  return {
+    now: () => Math.floor(start + passed),
+    monotonic: () => passed,
+    after(milliseconds, run) {
+      // The gateway's own rounds are far away; a case never needs them.
+      if (milliseconds > 5_000) return () => {};
+      const timer = setTimeout(() => {
+        passed += milliseconds;
+        run();
+      }, 1);
+      return () => clearTimeout(timer);
+    },
+  };
+}
+
+/** An upstream in memory that answers with these bytes: a status, headers and a body. */
+function poolThatAnswers(answer: Buffer): Upstream["pool"] {
+  return {
+    dispatch(_, handler) {
+      const { status, headers, body } = answerIn(answer);
+      let isPaused = false;
+      let isAborted = false;
+      let at = 0;
+      const pieceBytes = 1 + (answer.length % 97) * 8;
+      const send = (): void => {
+        while (!isPaused && !isAborted && at < body.length) {
+          handler.onResponseData?.(controller, body.subarray(at, at + pieceBytes));
+          at += pieceBytes;
+        }
+        if (!isPaused && !isAborted && at >= body.length) {
+          isAborted = true;
+          handler.onResponseEnd?.(controller, {});
+        }
+      };
+      const controller = {
+        get aborted() {
+          return isAborted;
+        },
+        get paused() {
+          return isPaused;
+        },
+        reason: null,
+        abort() {
+          isAborted = true;
+        },
+        pause() {
+          isPaused = true;
+        },
+        resume() {
+          isPaused = false;
+          queueMicrotask(send);
+        },
+      };
+      handler.onRequestStart?.(controller, {});
+      handler.onResponseStart?.(controller, status, headers);
+      queueMicrotask(send);
+      return true;
+    },
+  };
+}
+
+/** A first line that is no status counts as 200. */
+function answerIn(answer: Buffer) {
+  const end = answer.indexOf("\r\n\r\n");
+  const [first = "", ...lines] = answer.toString("latin1", 0, Math.max(0, end)).split("\r\n");
+  const status = /^[1-5]\d\d$/.test(first) ? Math.max(200, Number(first)) : 200;
+  const headers: Record<string, string> = {};
+  for (const line of lines) {
+    const colon = line.indexOf(":");
+    if (colon > 0) headers[line.slice(0, colon).toLowerCase()] = line.slice(colon + 1).trim();
+  }
+  return { status, headers, body: answer.subarray(end === -1 ? 0 : end + 4) };
+}
+
+const writeRequest = createRequestWriter({
+  maxTokensField: "max_completion_tokens",
+  developerRole: "developer",
+  forwardStore: false,
+});
+const headersOf = createRequestHeaders();
+
+function providerOn(pool: Upstream["pool"], clock: Clock): Provider {
+  const upstream: Upstream = {
+    pool,
+    host: "upstream.test",
+    path: "/v1/chat/completions",
+    writeRequest,
+    headersOf,
+    credentialOf: () => upstreamCredential,
+    clock,
+  };
+  return {
+    contract: 1,
+    connection: "platform",
+    models: { "tollgate/scripted": { input: "1", output: "2", maxOutputTokens: 100 } },
+    open: true,
+    vendor: null,
+    problems: [],
+    complete: (call) => new UpstreamAnswer(upstream, call),
+    close: async () => {},
+  };
+}
+
+const policy = definePolicy({
+  rules: [
+    permit("all", {}, { fallbacks: ["spare/tollgate/scripted"] }),
+    forbid("not-this-one", { model: "*/*/forbidden" }),
+  ],
+});
+
+/** A gateway with one key, for one case. */
+interface World {
+  readonly gateway: Gateway;
+  readonly store: Store;
+  readonly secret: string;
+  readonly clock: Clock;
+}
+
+async function openWorld(answer: Buffer): Promise<World> {
+  const clock = hastyClock();
+  const store = memoryStore();
+  const provider = providerOn(poolThatAnswers(answer), clock);
+  const gateway = createGateway({
+    store,
+    clock,
+    policy,
+    ids: countingIds(1),
+    limits: smallLimits,
+    maintenance: false,
+    retries: { max: 1 },
+    budgets: [
+      { id: "money", limit: { usd: 100 }, period: "total" },
+      { id: "each", scope: { each: "key" }, limit: { requests: 10 }, period: "day" },
+    ],
+    rateLimits: [{ id: "parallel", limit: { concurrentSteps: 4 } }],
+    providers: { test: provider, spare: provider },
+  });
+  const { secret } = await gateway.keys.create(caller);
+  return { gateway, store, secret, clock };
+}
+
+const maxCaseMs = 10_000;
+
+/** Fails if the work doesn't end. */
+async function within<Result>(work: Promise<Result>): Promise<Result> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error("no answer within 10 seconds")), maxCaseMs);
+  return Promise.race([work, late.promise]).finally(() => clearTimeout(timer));
+}
+
+/** Sends a request to a gateway whose upstream gives this answer, and checks all that must hold afterwards. */
+async function runCase(head: RequestHead, answer: Buffer): Promise<ReceivedAnswer | null> {
+  const world = await openWorld(answer);
+  const { gateway, store, clock, secret } = world;
+  const request = requestOf(head, secret);
+  if (request === null) {
+    await gateway.close();
+    return null;
+  }
+  const received = await within(gateway.fetch(request).then(receive));
+  requireOneEnd(received);
+  requireNoSecret(received, secret);
+  await within(gateway.close());
+  const query = { organizations: [organizationId], at: clock.now(), activity: gateway.activity };
+  const dump = await dumpStore(store, query);
+  const problems = [...checkDump(dump), ...checkQuiet(dump)];
+  require(problems.length === 0, problems.join("; "));
+  const isWhole = received.status === 200 && !received.body.includes('"error":{');
+  if (isWhole && /chat\/completions$|responses$/.test(head.path.split("?", 1)[0] ?? ""))
+    require(dump.steps.at(-1)?.outcome ===
+      "completed", "a whole answer of a Step that is not completed");
+  return received;
+}
+
+/** The request of a head; null if no server could pass it on. */
+function requestOf({ method, path, headers, body }: RequestHead, secret: string): Request | null {
+  try {
+    const url = new URL(path, "http://gateway.test");
+    const list = new Headers();
+    for (const [name, value] of headers.filter(isHeader))
+      list.append(name, name === "authorization" ? value.replaceAll("SECRET", secret) : value);
+    const takesBody = method.toUpperCase() !== "GET" && method.toUpperCase() !== "HEAD";
+    return new Request(url, {
+      method,
+      headers: list,
+      ...(takesBody ? { body: Uint8Array.from(body) } : {}),
+    });
+  } catch {
+    return null;
+  }
+}
+
+/** Whether a server would pass a header on. */
+function isHeader([name, value]: readonly [string, string]): boolean {
+  return /^[\w!#$%&'*+.^`|~-]+$/.test(name) && !/[\0\r\n]/.test(value);
+}
+
+/** An answer has one end: a body, or a stream with exactly one terminal form. */
+function requireOneEnd({ status, headers, body }: ReceivedAnswer): void {
+  require(status >= 200 && status < 600, `the status is ${status}`);
+  require(!body.includes("[broken off:"), "the answer broke off");
+  const type = headers.find(([name]) => name === "content-type")?.[1] ?? "";
+  if (!type.startsWith("text/event-stream")) {
+    require(body === "" || isJson(body), "the body is not JSON");
+    return;
+  }
+  const events = body.split("\n\n").filter((event) => event !== "" && !event.startsWith(":"));
+  const values = events.map((event) => event.slice(event.indexOf("data: ") + "data: ".length));
+  require(values.every((value) => value === "[DONE]" || isJson(value)), "an event is not JSON");
+  const isChat = values.includes("[DONE]");
+  const ends = isChat
+    ? values.filter((value) => value === "[DONE]")
+    : values.filter((value) => /^\{"type":"response\.(?:completed|incomplete|failed)"/.test(value));
+  require(ends.length === 1, `a stream has ${ends.length} ends`);
+  require(values.at(-1) === ends[0], "a stream goes on after its end");
+  const errors = values.filter((value) => value.startsWith('{"error":{'));
+  const finishes = values.filter((value) => /"finish_reason":"/.test(value));
+  if (isChat)
+    require(errors.length + Math.min(1, finishes.length) ===
+      1, "a chat stream has no single terminal form");
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The caller's secret appears nowhere, and the upstream's credential in no error and no header. */
+function requireNoSecret({ headers, body }: ReceivedAnswer, secret: string): void {
+  const head = JSON.stringify(headers);
+  require(!head.includes(secret) && !body.includes(secret), "an answer shows the caller's secret");
+  require(!head.includes(upstreamCredential), "a header shows the upstream's credential");
+  for (const [error] of body.matchAll(/"error":\{[^}]*\}/g))
+    require(!error.includes(upstreamCredential), "an error shows the upstream's credential");
+}
+
+function codeOf({ status, body }: ReceivedAnswer): string {
+  if (status === 200) {
+    const code = /"error":\{[^}]*"code":"([a-z_]+)"/.exec(body)?.[1];
+    return code === undefined ? accepted.code : `${code} in a stream`;
+  }
+  const code = body === "" ? null : record(record(JSON.parse(body))["error"])["code"];
+  return typeof code === "string" ? code : `status ${status}`;
+}
+
+const good = Buffer.from(
+  '200\r\ncontent-type: application/json\r\n\r\n{"id":"up","choices":[{"index":0,"message":{"role":"assistant","content":"Hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":5}}',
+);
+const goodStream = Buffer.from(
+  '200\r\ncontent-type: text/event-stream\r\n\r\ndata: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n',
+);
+
+async function runRequest(input: Buffer): Promise<Outcome> {
+  const head = readHead(input);
+  const asksForStream = head.body.includes('"stream":true');
+  const received = await runCase(head, asksForStream ? goodStream : good);
+  if (received === null) return { code: "no request" };
+  require(received.status < 500 ||
+    received.status === 502, `bad input got ${received.status} ${received.body}`);
+  const code = codeOf(received);
+  require(!/internal_error|evidence_unavailable/.test(code), `bad input got ${code}`);
+  return { code };
+}
+
+const requests = ["chat/completions", "responses"].flatMap((path) =>
+  [true, false].map(
+    (stream): RequestHead => ({
+      method: "POST",
+      path: `/v1/${path}`,
+      headers: [
+        ["authorization", "Bearer SECRET"],
+        ["content-type", "application/json"],
+      ],
+      body: Buffer.from(
+        JSON.stringify({
+          model: "test/tollgate/scripted",
+          stream,
+          tools: [{ type: "function", name: "get_weather", function: { name: "get_weather" } }].map(
+            ({ type, name, function: named }) =>
+              path === "responses" ? { type, name } : { type, function: named },
+          ),
+          ...(path === "responses"
+            ? { input: "Hello" }
+            : { messages: [{ role: "user", content: "Hello" }] }),
+        }),
+      ),
+    }),
+  ),
+);
+
+/** Answers both endpoints, streamed and plain in turn. */
+async function runAnswer(input: Buffer): Promise<Outcome> {
+  const request = requests[input.length % requests.length];
+  if (request === undefined) throw new Error("Unknown request.");
+  const received = await runCase(request, input);
+  if (received === null) throw new Error("The request of an honest client is invalid.");
+  const code = codeOf(received);
+  require(!/internal_error|evidence_unavailable/.test(
+    code,
+  ), `a bad upstream led to ${code}: ${received.body}`);
+  return { code };
+}
+
+/** Codes that the grammar of requests leads to. */
+const requestCodes = [
+  accepted.code,
+  "no request",
+  "missing_api_key",
+  "invalid_api_key",
+  "invalid_json",
+  "invalid_type",
+  "invalid_value",
+  "invalid_data_class",
+  "missing_required_parameter",
+  "unknown_parameter",
+  "unsupported_parameter",
+  "unsupported_value",
+  "model_not_found",
+  "not_found",
+  "method_not_allowed",
+  "response_not_found",
+  "previous_response_not_found",
+  "session_not_found",
+  "item_not_found",
+  "policy_denied",
+  "price_unknown",
+  "request_too_large",
+  "unsupported_media_type",
+];
+
+export const gatewaySurfaces: readonly Surface[] = [
+  {
+    name: "requests",
+    share: 0.2,
+    enough: 20_000,
+    grammar: requestGrammar,
+    paths: [],
+    codes: requestCodes,
+    run: runRequest,
+  },
+  {
+    name: "answers",
+    share: 0.2,
+    enough: 20_000,
+    grammar: answerGrammar,
+    paths: [],
+    codes: [
+      accepted.code,
+      "upstream_error",
+      "upstream_error in a stream",
+      "rate_limit_exceeded",
+      "upstream_rejected",
+      "model_not_found",
+      "context_length_exceeded",
+      "content_filter",
+    ],
+    run: runAnswer,
+  },
+];
