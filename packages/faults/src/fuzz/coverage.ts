@@ -2,7 +2,7 @@ import type { BatchResult } from "./run-cases.ts";
 import { generatorNames } from "./run-cases.ts";
 import type { Surface } from "./surface.ts";
 
-/** What all cases of a surface did so far. */
+/** Everything that the cases of a surface reached so far. */
 export interface Coverage {
   add(result: BatchResult): void;
   cases(): number;

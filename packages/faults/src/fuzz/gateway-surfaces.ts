@@ -81,7 +81,7 @@ function poolThatAnswers(answer: Buffer): Upstream["pool"] {
   };
 }
 
-/** A first line that is no status counts as 200. */
+/** A first line that isn't a status counts as 200. */
 function answerIn(answer: Buffer) {
   const end = answer.indexOf("\r\n\r\n");
   const [first = "", ...lines] = answer.toString("latin1", 0, Math.max(0, end)).split("\r\n");

@@ -24,7 +24,7 @@ export interface Failure {
   readonly input: string;
 }
 
-/** What the cases of a batch did. The uses of rules are listed per generator. */
+/** The results of a batch. The uses of rules are listed per generator. */
 export interface BatchResult {
   readonly surface: string;
   readonly cases: number;

@@ -7,7 +7,7 @@ import {
   requireJsonBody,
   requireSmallHeaders,
 } from "../../../core/src/http/headers.ts";
-import { queryOf, routePath } from "../../../core/src/http/route-path.ts";
+import { pathAfterV1, queryOf } from "../../../core/src/http/path-after-v1.ts";
 import { createAnswerReader } from "../../../provider-openai/src/answer-reader.ts";
 import { createEventStream } from "../../../provider-openai/src/event-stream.ts";
 import { accepted, type Outcome, outcomeOf, require, type Surface } from "./surface.ts";
@@ -137,7 +137,7 @@ function runHead(input: Buffer): Outcome {
   const headers = new HeadHeaders(lines);
   const token = bearerToken(headers);
   require(token === null || /^[!-~]+$/.test(token), "a token has odd characters");
-  const dispatched = routePath(path);
+  const dispatched = pathAfterV1(path);
   if (dispatched !== null) {
     require(!/(?:^|\/)\.{1,2}(?:\/|$)|\/\/|[;\\?#]/.test(dispatched), "a route is ambiguous");
     queryOf(path).get("limit");

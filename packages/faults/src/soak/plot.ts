@@ -1,4 +1,4 @@
-/** What a process used at a moment. */
+/** The resources of a process at a moment. */
 export interface Sample {
   /** Seconds since the start. */
   readonly at: number;
@@ -55,8 +55,8 @@ const bounds = {
 } as const;
 
 /**
- * Lists the figures that grew from the second quarter of a life to the last one by more than 5 % and an allowance: 32 MB
- * for the remembered conversations, which fill up slowly, and 16 descriptors for idle connections.
+ * Lists the figures that grew by more than 5 % and an allowance, from the second quarter of a life to the last one. The
+ * allowance is 32 MB for remembered conversations, which fill up slowly, and 16 descriptors for idle connections.
  */
 export function growthProblems(samples: readonly Sample[]): readonly string[] {
   const quarter = Math.floor(samples.length / 4);
