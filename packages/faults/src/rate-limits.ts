@@ -20,14 +20,14 @@ const minShare = 0.98;
 const maxCost = 0.1;
 
 const { seconds, clients, processes, rounds, seed } = readNumbers({
-  seconds: 20,
+  seconds: 30,
   clients: 32,
   processes: 2,
   rounds: 3,
   seed: Date.now() % 1_000_000_000,
 });
 const roundMs = 4_000;
-const stepMs = 5_000;
+const stepMs = 8_000;
 process.stdout.write(
   `${clients} clients in ${processes} processes for ${seconds} s, seed ${seed}\n`,
 );

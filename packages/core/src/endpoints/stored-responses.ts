@@ -17,7 +17,10 @@ export async function getResponse(
 ): Promise<GatewayResponse> {
   const response = await ownResponse(scope, request, id);
   refuseResuming(queryOf(request.url));
-  return { status: 200, headers: jsonHeaders(), body: Buffer.from(response.body).toString() };
+  const body = Buffer.from(response.body).toString();
+  // A damaged record must fail instead of looking like an answer.
+  JSON.parse(body);
+  return { status: 200, headers: jsonHeaders(), body };
 }
 
 /** DELETE /v1/responses/{response_id} (section 4.4): deletes the stored response. Its evidence remains. */

@@ -39,7 +39,7 @@ export interface RateReport {
 }
 
 /** The longest wait of a rejected client, so that demand never pauses. */
-const maxPauseMs = 250;
+const maxPauseMs = 100;
 const maxTokens = 60;
 
 serveAsProcess(async (settings) => {

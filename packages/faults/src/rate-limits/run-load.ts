@@ -91,8 +91,8 @@ const perMinute = (limit: number) => ({
 /** A limit that every request counts toward and none exceeds. */
 export const sharedLimit: RateLimitConfiguration = {
   id: "shared",
-  limit: { requests: 1_000_000 },
-  per: "second",
+  limit: { requests: 60_000_000 },
+  per: "minute",
 };
 
 /** Runs the load on an empty database, and reads its history. Every group is an organization of its limit's name. */
@@ -138,13 +138,14 @@ export async function startRateProcesses(
   place: DatabaseLocation,
   { processes, seed, rateLimits }: Omit<RateSettings, "place"> & { readonly processes: number },
 ): Promise<readonly GatewayProcess[]> {
-  const settings = (index: number): RateSettings => ({ place, rateLimits, seed: seed + index });
-  return Promise.all(
-    Array.from({ length: processes }, (_, index) => spawnGateway(script, settings(index))),
-  );
+  const children: GatewayProcess[] = [];
+  // One after the other, because each has a limited time to start.
+  for (let index = 0; index < processes; index++)
+    children.push(await spawnGateway(script, { place, rateLimits, seed: seed + index }));
+  return children;
 }
 
-/** Reads what the clients of a process received so far. */
+/** Reads the report of a process. */
 export async function reportOf(child: GatewayProcess): Promise<RateReport> {
   const report = await child.command("report");
   if (isReport(report)) return report;

@@ -36,7 +36,7 @@ export interface Trial {
   askAndLeave(asked: Omit<HistoryRequest, "secret">): Promise<void>;
 }
 
-/** The result of a trial: its calls of the store, and all problems. */
+/** The result of a trial: its calls of the store and the provider, its reads of request bodies, and all problems. */
 export interface TrialResult {
   readonly calls: readonly string[];
   readonly problems: readonly string[];
@@ -64,10 +64,12 @@ export async function runTrial(
   const gateway = openGateway(counted, {
     clock,
     scenario,
-    provider: watchProvider(provider, store, problems),
+    provider: watchProvider(provider, { store, problems, note: counted.note }),
   });
   const drive = createDriver(clock, untilIdle);
 
+  const send = (asked: HistoryRequest): Request =>
+    inPieces(requestOf(asked), client.signal, () => counted.note("body.read"));
   const answered = async (answer: Promise<Response>): Promise<ReceivedAnswer> => {
     const result = await drive(answer.then(receive, brokenOff));
     problems.push(...(await answerProblems(result, scenario.statuses, { store, organizationId })));
@@ -77,20 +79,18 @@ export async function runTrial(
     provider,
     ask(asked) {
       client = new AbortController();
-      return answered(gateway.fetch(requestOf({ ...asked, secret }, client.signal)));
+      return answered(gateway.fetch(send({ ...asked, secret })));
     },
     askAs(asked) {
       client = new AbortController();
       const { fetch } = gateway.as({ organizationId, userId: "ada", label: "web", source: "app" });
-      return answered(fetch(requestOf({ ...asked, secret }, client.signal)));
+      return answered(fetch(send({ ...asked, secret })));
     },
     askWithoutBody: (method, path) =>
       answered(gateway.fetch(requestWithoutBody(method, path, secret))),
     async askAndLeave(asked) {
       client = new AbortController();
-      const answer = gateway
-        .fetch(requestOf({ ...asked, secret }, client.signal))
-        .then(receive, brokenOff);
+      const answer = gateway.fetch(send({ ...asked, secret })).then(receive, brokenOff);
       await clock.advance(6_000);
       client.abort();
       await drive(answer);
@@ -151,7 +151,14 @@ function openGateway(
 }
 
 /** The provider, which looks at each call whether its attempt is recorded. */
-function watchProvider(provider: ScriptedProvider, store: Store, problems: string[]): Provider {
+function watchProvider(
+  provider: ScriptedProvider,
+  {
+    store,
+    problems,
+    note,
+  }: { readonly store: Store; readonly problems: string[]; note(name: string): void },
+): Provider {
   return {
     ...provider,
     async *complete(call) {
@@ -159,9 +166,37 @@ function watchProvider(provider: ScriptedProvider, store: Store, problems: strin
       const { data } = await store.steps.list(query, { cursor: null, limit: 10 });
       if (data.flatMap(({ attempts }) => attempts).every(({ end }) => end !== null))
         problems.push("a request was sent without an open attempt");
-      yield* provider.complete(call);
+      note("provider.next");
+      for await (const events of provider.complete(call)) {
+        yield events;
+        note("provider.next");
+      }
     },
   };
+}
+
+/** The request with a body that arrives in three pieces, and breaks off if the client leaves meanwhile. */
+function inPieces(request: Request, signal: AbortSignal, note: () => void): Request {
+  const reader = request.body?.getReader();
+  let rest: Uint8Array | undefined;
+  let pieces = 3;
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        note();
+        if (signal.aborted) return controller.error(signal.reason);
+        const bytes = rest ?? (await reader?.read())?.value ?? new Uint8Array();
+        const length = Math.ceil(bytes.length / pieces);
+        pieces--;
+        controller.enqueue(bytes.subarray(0, length));
+        rest = bytes.subarray(length);
+        if (pieces === 0) controller.close();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  const { method, headers } = request;
+  return new Request(request.url, { method, headers, body, signal, duplex: "half" });
 }
 
 function brokenOff(error: unknown): ReceivedAnswer {
@@ -196,6 +231,8 @@ function stepOf(id: string): string {
 /** The result of all faults of a scenario. */
 export interface FaultRun {
   readonly faults: number;
+  /** Each call and read, in order. */
+  readonly calls: readonly string[];
   readonly problems: readonly string[];
 }
 
@@ -207,9 +244,15 @@ const kinds: readonly Omit<CallFault, "nth">[] = [
   { action: "client leaves", lasting: false },
 ];
 
+/** The kinds of fault of a call. Only the store fails here; the rows F1 to F19 are the provider's own faults. */
+function kindsOf(call: string): typeof kinds {
+  const isStore = !call.startsWith("provider.") && !call.startsWith("body.");
+  return isStore ? kinds : kinds.filter(({ action }) => action === "client leaves");
+}
+
 /**
- * Plays a scenario once without a fault, to learn its calls of the store, and then once for each call and kind of
- * fault. `every` plays only each n-th of these.
+ * Plays a scenario once without a fault, to learn its calls of the store and the provider and its reads of request bodies,
+ * and then once for each of these and kind of fault. `every` plays only each n-th of these.
  */
 export async function runEveryFault(
   stores: EmptyStores,
@@ -219,7 +262,7 @@ export async function runEveryFault(
   const { calls, problems } = await onEmptyStore(stores, scenario, null);
   const allProblems = [...problems];
   let faults = 0;
-  const all = calls.flatMap((_, at) => kinds.map((kind) => ({ ...kind, nth: at + 1 })));
+  const all = calls.flatMap((call, at) => kindsOf(call).map((kind) => ({ ...kind, nth: at + 1 })));
   for (const [index, fault] of all.entries()) {
     if (index % every !== 0) continue;
     faults++;
@@ -227,7 +270,7 @@ export async function runEveryFault(
     const where = `${fault.action}, call ${fault.nth} (${calls[fault.nth - 1]})${fault.lasting ? " and later" : ""}`;
     allProblems.push(...result.problems.map((problem) => `${where}: ${problem}`));
   }
-  return { faults, problems: allProblems };
+  return { faults, calls, problems: allProblems };
 }
 
 async function onEmptyStore(stores: EmptyStores, scenario: Scenario, fault: CallFault | null) {
@@ -239,7 +282,7 @@ async function onEmptyStore(stores: EmptyStores, scenario: Scenario, fault: Call
   }
 }
 
-/** A fault at one call of a store. */
+/** A fault at one call of the store or the provider, or one read of a request's body. */
 interface CallFault {
   /** The number of the call, from 1. */
   readonly nth: number;
@@ -254,6 +297,8 @@ interface CountedStore {
   readonly store: Store;
   /** The name of each call so far. */
   readonly calls: readonly string[];
+  /** Counts another call, during which only the client can leave. */
+  note(name: string): void;
   mend(): void;
 }
 
@@ -264,6 +309,9 @@ function countedStore(beneath: Store, fault: CallFault | null, leave: () => void
     fault !== null && !isMended && (fault.lasting ? call >= fault.nth : call === fault.nth);
   return {
     calls,
+    note(name) {
+      if (isHit(calls.push(name)) && fault?.action === "client leaves") leave();
+    },
     store: wrapStore(beneath, async (name, call) => {
       const number = calls.push(name);
       if (!isHit(number)) return call();
