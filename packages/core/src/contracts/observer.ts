@@ -33,7 +33,7 @@ export interface ObservedAttempt {
 
 /** An event for logs, metrics and alerts. It contains ids and counts, never content or a secret. */
 export type GatewayEvent =
-  /** A request arrived. `traceparent` is its header of that name (W3C Trace Context); null if it has none that is valid. */
+  /** A request arrived. `traceparent` is its header of that name (W3C Trace Context); null if absent or invalid. */
   | {
       readonly type: "request.received";
       readonly at: number;

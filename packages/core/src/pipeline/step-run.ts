@@ -55,7 +55,7 @@ export function startStep(
   };
 }
 
-/** What an event of an attempt says besides which attempt it is. */
+/** The details of an attempt event, without the ids of the attempt. */
 type AttemptEvent =
   | { readonly type: "attempt.started" }
   | (Omit<AttemptEnd, "error"> & { readonly type: "attempt.ended" });
