@@ -8,7 +8,7 @@ import { repeatRequests } from "../src/repeats/repeat-requests.ts";
 import { goodAnswer } from "../src/upstream-bytes.ts";
 import { recoverAfterLapse, startProcesses } from "./process-fixture.ts";
 
-vi.setConfig({ testTimeout: 120_000 });
+vi.setConfig({ testTimeout: 60_000 });
 
 const plan = { requests: 40, concurrency: 8, killEveryMs: [50, 150] } as const;
 
@@ -21,7 +21,9 @@ const codeOf = (body: string): unknown => JSON.parse(body).error.code;
 
 it("F43 of many equal requests at once, one calls the provider, and later ones get its answer", async () => {
   const released = Promise.withResolvers<void>();
-  const processes = await startProcesses(async ({ send, body }) => {
+  const processes = await startProcesses(async ({ send, body }, calls) => {
+    // If a repeat called the provider, too, no request would get a conflict.
+    if (calls > 1) released.resolve();
     await released.promise;
     await send(goodAnswer(body));
   });
@@ -57,7 +59,7 @@ it("F43 a repeat gets the answer of a process that was killed between the settle
 });
 
 it("F43 a repeat never calls again after its process was killed, however long that was ago", async () => {
-  const processes = await startProcesses();
+  const processes = await startProcesses(({ send, body }) => send(goodAnswer(body)));
   const killed = await processes.start({ waitsAt: { verb: "openStep", nth: 1, when: "after" } });
   await processes.post(killed, { stream: true }, ["idempotency-key: order-17"]);
   await killed.reached("store");
