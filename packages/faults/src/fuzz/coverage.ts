@@ -64,7 +64,10 @@ export function createCoverage(surface: Surface): Coverage {
       `${surface.name}: ${cases} cases`,
       ...cells()
         .filter(({ all }) => all > 0)
-        .map(({ kind, all, empty }) => `  ${kind}: ${all - empty.length} of ${all}`),
+        .map(
+          ({ kind, all, empty }) =>
+            `  ${kind}: ${all - empty.length} of ${all}${empty.length === 0 ? "" : `, without ${empty.join(" ")}`}`,
+        ),
       ...Object.entries(codes)
         .sort(([, one], [, other]) => other - one)
         .map(([code, times]) => `    ${code.padEnd(32)} ${times}`),
@@ -72,9 +75,12 @@ export function createCoverage(surface: Surface): Coverage {
     problems: () =>
       cases < surface.enough
         ? []
-        : cells().flatMap(({ kind, empty }) =>
-            empty.map((cell) => `${surface.name}: no case reached ${cell} (${kind})`),
-          ),
+        : cells()
+            // Some members are dropped instead of rejected, so their paths are only reported.
+            .filter(({ kind }) => kind !== "paths")
+            .flatMap(({ kind, empty }) =>
+              empty.map((cell) => `${surface.name}: no case reached ${cell} (${kind})`),
+            ),
   };
 }
 

@@ -17,7 +17,7 @@ export interface Surface {
   readonly grammar: Grammar;
   /** Every code that inputs can lead to. A long run fails if one of them never occurred. */
   readonly codes: readonly string[];
-  /** Every path at which an error was possible. A long run fails if one of them never occurred. */
+  /** The paths of all members. The report lists those that no error named: some members are dropped when invalid. */
   readonly paths: readonly string[];
   /** Reads one input. Throws if the product did anything but accept or reject it. */
   run(input: Buffer): Outcome | Promise<Outcome>;
