@@ -93,10 +93,10 @@ function printContents(
 function contentsOf({ providers, policy, budgets = [], rateLimits = [] }: GatewayOptions) {
   return {
     gateways: Object.entries(providers).map(
-      ([gateway, { connection, models, open }]): GatewaySummary => ({
+      ([gateway, { connection, models, open, virtual }]): GatewaySummary => ({
         gateway,
         connection,
-        models: Object.keys(models).length,
+        models: Object.keys(virtual ?? models).length,
         open,
       }),
     ),

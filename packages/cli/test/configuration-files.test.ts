@@ -136,6 +136,20 @@ describe("a configuration file", () => {
     },
   );
 
+  it("creates virtual gateways, and checks them", async () => {
+    const providers = {
+      sim: { type: "sim" },
+      best: { type: "virtual", models: { fast: ["sim/tollgate/echo"] } },
+    };
+    const { options } = await load(yaml({ ...parsedSmall, providers }));
+    expect(options?.providers["best"]?.virtual).toEqual({
+      "any/fast": { by: "order", targets: [{ model: "sim/tollgate/echo", weight: 1 }] },
+    });
+    const wrong = { ...providers, best: { type: "virtual", models: { fast: "sim" } } };
+    const { message } = await refusal(yaml({ ...parsedSmall, providers: wrong }));
+    expect(message).toContain("`providers.best.models.fast` must be a list of 1 to 16 model ids");
+  });
+
   it("uses the price catalog unless it sets its own prices", async () => {
     const { options } = await load(yamlText(small));
     expect(options?.prices).toHaveProperty("priceOf");

@@ -29,7 +29,9 @@ import { defaultDataClasses } from "./sensitivity/classify.ts";
 export function warningsOf(options: GatewayOptions): readonly Problem[] {
   const rules = rulesOf(options.policy);
   const configuration: CheckedConfiguration = {
-    providers: new Map(Object.entries(options.providers)),
+    providers: new Map(
+      Object.entries(options.providers).filter(([, { virtual }]) => virtual === undefined),
+    ),
     dataClasses: options.dataClasses ?? defaultDataClasses,
     rules,
   };

@@ -101,3 +101,9 @@ export type { Health } from "./pipeline/health.ts";
 export type { CloseOptions } from "./pipeline/process.ts";
 export type { BreakerConfiguration, UpstreamConfiguration } from "./pipeline/upstreams.ts";
 export type { PriceTable } from "./routing/configured-prices.ts";
+export {
+  type VirtualModelConfiguration,
+  type VirtualModels,
+  type VirtualTarget,
+  virtual,
+} from "./routing/virtual.ts";

@@ -16,6 +16,7 @@ export type {
   ProviderCall,
   StateNeeds,
   UsdAmount,
+  VirtualModel,
 } from "./contracts/provider.ts";
 export { isTooMuchJson, modelsOf, ProviderError, retryAfterMs } from "./contracts/provider.ts";
 export type * from "./domain/completion-event.ts";
@@ -24,7 +25,7 @@ export type * from "./domain/message.ts";
 export { imagesAfterTools } from "./domain/message.ts";
 export type { ModelFacts } from "./domain/model-facts.ts";
 export type { ModelId } from "./domain/model-id.ts";
-export type { ConnectionOwnership } from "./domain/policy-decision.ts";
+export type { ConnectionOwnership, TargetStrategy } from "./domain/policy-decision.ts";
 export type { LongPromptPrice, Price, Rates, TierPrice } from "./domain/price.ts";
 export { errorText, secretHeaders } from "./domain/provider-error-text.ts";
 export type { StateFields } from "./domain/provider-state.ts";

@@ -6,7 +6,7 @@ import { createThresholdTracker } from "./budgets/thresholds.ts";
 import { createCredentialCache } from "./connections/credential-cache.ts";
 import { type CredentialSealer, createCredentialSealer } from "./connections/credential-sealer.ts";
 import { createKeyRing, noKeys, secretKeyProblems } from "./connections/key-ring.ts";
-import type { GatewayEvent, Observer } from "./contracts/observer.ts";
+import type { Observer } from "./contracts/observer.ts";
 import type { Policy } from "./contracts/policy.ts";
 import type { Provider } from "./contracts/provider.ts";
 import type { Budget } from "./domain/budget.ts";
@@ -26,6 +26,7 @@ import { createPaces } from "./limits/paces.ts";
 import { createSlots } from "./limits/slots.ts";
 import type { GatewayOptions } from "./options.ts";
 import { gatewayOptionsSchema } from "./options-schema.ts";
+import { createLatencies } from "./pipeline/choose-target.ts";
 import type { GatewayContext, HeaderNames } from "./pipeline/context.ts";
 import { createDecisionCache } from "./pipeline/decision-cache.ts";
 import { createOpenSteps } from "./pipeline/open-steps.ts";
@@ -41,8 +42,9 @@ import {
 } from "./routing/configured-prices.ts";
 import { createModelLists } from "./routing/model-lists.ts";
 import { billingSchema } from "./routing/model-schema.ts";
-import { createRouter } from "./routing/route.ts";
+import { createRouter, type Router } from "./routing/route.ts";
 import { namingProblems } from "./routing/upstream-names.ts";
+import { virtualProblems } from "./routing/virtual.ts";
 import { defaultDataClasses } from "./sensitivity/classify.ts";
 
 /**
@@ -51,37 +53,37 @@ import { defaultDataClasses } from "./sensitivity/classify.ts";
  */
 export function readOptions(options: GatewayOptions): GatewayContext {
   const { budgets: declared = [], rateLimits: limited = [], ...checked } = checkShapes(options);
-  const providers = new Map(Object.entries(options.providers));
+  const { providers, virtuals } = splitProviders(options.providers);
   const dataClasses = checked.dataClasses ?? defaultDataClasses;
   const budgets = declared.map(toBudget);
   const rateLimits = limited.map(toRateLimit);
   const retention = retentionOf(checked.retention ?? {});
   const { prices } = options;
   const custom = prices !== undefined && !isPriceBook(prices) ? prices : {};
-  const configured = providerTable(providers);
+  const router = createRouter(providers, virtuals);
+  const unknown = (gateway: string) => unknownGateway(gateway, { providers, virtuals });
   const problems = [
-    ...providerProblems(providers),
+    ...providerProblems(options.providers),
+    ...virtualProblems(virtuals, (model) => router.find(model) !== null),
     ...dataClassProblems(dataClasses, options.policy),
-    ...policyProblems(options.policy, providers),
-    ...budgetProblems(budgets, rateLimits, providers),
+    ...policyProblems(options.policy, { router, unknown }),
+    ...budgetProblems(budgets, rateLimits, unknown),
     ...priceProblems(providers, custom),
-    ...upstreamProblems(checked.upstreams ?? {}, providers),
+    ...upstreamProblems(checked.upstreams ?? {}, unknown),
     ...retention.problems,
     ...secretProblems(options.secrets, providers),
   ];
   if (problems.length > 0) throw invalidInput(problems, "invalid_configuration");
 
   const { limits, deadlines } = boundsOf(checked);
-  const clock = options.clock ?? systemClock;
-  const ids = options.ids ?? createRandomIds();
-  const observers = new Set(options.observers);
-  const notify = createNotifier(observers);
+  const { clock = systemClock, ids = createRandomIds() } = options;
+  const observing = createObserving(options.observers);
+  const { notify } = observing;
   const books = firstPrice([
     tableBook(custom),
-    tableBook(configured),
+    tableBook(providerTable(providers)),
     ...(prices !== undefined && isPriceBook(prices) ? [prices] : []),
   ]);
-  const router = createRouter(providers);
   const sealer = readVault(options.secrets, { clock, ids, notify });
   const policy = options.policy ?? permitAll;
   return {
@@ -107,6 +109,7 @@ export function readOptions(options: GatewayOptions): GatewayContext {
     retry: { ...defaultRetryRules, ...checked.retries },
     onDisconnect: options.onDisconnect ?? null,
     toolOutputs: options.toolOutputs ?? "text",
+    latencies: createLatencies(router.virtualModels),
     upstreams: createUpstreams(checked.upstreams ?? {}, clock, notify),
     replays: createPaces(clock, { burst: 300, interval: 200, maxOwners: 10_000 }),
     drains: createSlots({ max: limits.drains, maxPerOwner: limits.drainsPerKey }),
@@ -115,12 +118,7 @@ export function readOptions(options: GatewayOptions): GatewayContext {
     clock,
     timers: createTimers(clock),
     ids,
-    notify,
-    isObserved: () => observers.size > 0,
-    observe(observer) {
-      observers.add(observer);
-      return () => void observers.delete(observer);
-    },
+    ...observing,
   };
 }
 
@@ -206,29 +204,49 @@ function headerNames(prefix: string): HeaderNames {
   };
 }
 
-function createNotifier(observers: Iterable<Observer>): (event: GatewayEvent) => void {
-  return (event) => {
-    for (const observer of observers) {
-      try {
-        const returned: unknown = observer(event);
-        if (returned instanceof Promise) returned.catch(() => {});
-      } catch {
-        // A failing observer must not fail a request.
+function createObserving(
+  initial: Iterable<Observer> = [],
+): Pick<GatewayContext, "notify" | "isObserved" | "observe"> {
+  const observers = new Set(initial);
+  return {
+    notify(event) {
+      for (const observer of observers) {
+        try {
+          const returned: unknown = observer(event);
+          if (returned instanceof Promise) returned.catch(() => {});
+        } catch {
+          // A failing observer must not fail a request.
+        }
       }
-    }
+    },
+    isObserved: () => observers.size > 0,
+    observe(observer) {
+      observers.add(observer);
+      return () => void observers.delete(observer);
+    },
+  };
+}
+
+/** The gateways that have a provider, and the virtual ones. */
+function splitProviders(all: GatewayOptions["providers"]) {
+  const entries = Object.entries(all);
+  const isVirtual = ([, { virtual }]: (typeof entries)[number]): boolean => virtual !== undefined;
+  return {
+    providers: new Map(entries.filter((entry) => !isVirtual(entry))),
+    virtuals: new Map(entries.filter(isVirtual)),
   };
 }
 
 /** The problems of each provider, under its gateway's name. */
-function providerProblems(providers: ReadonlyMap<string, Provider>): readonly Problem[] {
-  return [...providers].flatMap(([gateway, provider]) =>
+function providerProblems(providers: GatewayOptions["providers"]): readonly Problem[] {
+  return Object.entries(providers).flatMap(([gateway, provider]) =>
     [
       ...(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(gateway)
         ? []
         : ["its name must be 1 to 64 letters, digits, dots, hyphens and underscores"]),
-      ...sameInAnyCase([...providers.keys()], gateway),
+      ...sameInAnyCase(Object.keys(providers), gateway),
       ...provider.problems,
-      ...namingProblems(provider),
+      ...(provider.virtual === undefined ? namingProblems(provider) : []),
       ...billingProblems(provider),
     ].map((problem) => ({
       path: `providers.${gateway}`,
@@ -257,20 +275,42 @@ function dataClassProblems(
   ];
 }
 
+/** The problem of a name that isn't a gateway's; null for none. */
+type UnknownGateway = (gateway: string) => string | null;
+
+/** Calls reach the targets of a virtual gateway under their own ids, so a rule or a limit on its name would do nothing. */
+function unknownGateway(
+  gateway: string,
+  { providers, virtuals }: ReturnType<typeof splitProviders>,
+): string | null {
+  if (providers.has(gateway)) return null;
+  return virtuals.has(gateway)
+    ? `names a virtual gateway, ${gateway}: name the gateways of its targets instead`
+    : `names an unknown gateway, ${gateway}`;
+}
+
 function policyProblems(
   policy: Policy | undefined,
-  providers: ReadonlyMap<string, Provider>,
+  { router, unknown }: { readonly router: Router; readonly unknown: UnknownGateway },
 ): readonly Problem[] {
   if (policy === undefined) return [];
-  const router = createRouter(providers);
   return [
-    ...policy.gateways
-      .filter((gateway) => !providers.has(gateway))
-      .map((gateway) => problemAt("policy", `names an unknown gateway, ${gateway}`)),
+    ...policy.gateways.flatMap((gateway) => problemsAt("policy", unknown(gateway))),
     ...policy.fallbacks
       .filter((model) => router.find(model) === null)
-      .map((model) => problemAt("policy", `falls back to ${model}, which no gateway has`)),
+      .map((model) =>
+        problemAt(
+          "policy",
+          router.virtual(model) === null
+            ? `falls back to ${model}, which no gateway has`
+            : `falls back to ${model}, which is virtual: name its targets instead`,
+        ),
+      ),
   ];
+}
+
+function problemsAt(path: string, problem: string | null): readonly Problem[] {
+  return problem === null ? [] : [problemAt(path, problem)];
 }
 
 /** A customer-owned gateway needs `secrets`. They must be valid even if no gateway needs them. */
@@ -297,7 +337,7 @@ function secretProblems(
 function budgetProblems(
   budgets: readonly Budget[],
   rateLimits: readonly RateLimit[],
-  providers: ReadonlyMap<string, Provider>,
+  unknown: UnknownGateway,
 ): readonly Problem[] {
   const all = [
     ...budgets.map(({ id, scope }, at) => ({ id, scope, path: `budgets[${at}]` })),
@@ -308,20 +348,18 @@ function budgetProblems(
     ...(ids.indexOf(id) === at
       ? []
       : [problemAt(`${path}.id`, `is the id of an earlier budget or rate limit, ${id}`)]),
-    ...listed(scope.gateway ?? [])
-      .filter((gateway) => !providers.has(gateway))
-      .map((gateway) => problemAt(`${path}.scope.gateway`, `names an unknown gateway, ${gateway}`)),
+    ...listed(scope.gateway ?? []).flatMap((gateway) =>
+      problemsAt(`${path}.scope.gateway`, unknown(gateway)),
+    ),
   ]);
 }
 
 /** Limits under a name that isn't a gateway's would limit nothing. */
 function upstreamProblems(
   upstreams: Readonly<Record<string, unknown>>,
-  providers: ReadonlyMap<string, Provider>,
+  unknown: UnknownGateway,
 ): readonly Problem[] {
-  return Object.keys(upstreams)
-    .filter((gateway) => !providers.has(gateway))
-    .map((gateway) => problemAt("upstreams", `names an unknown gateway, ${gateway}`));
+  return Object.keys(upstreams).flatMap((gateway) => problemsAt("upstreams", unknown(gateway)));
 }
 
 /** Patterns ignore case, so a rule for one of them would apply to both. */

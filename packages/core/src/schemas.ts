@@ -28,6 +28,7 @@ export {
   priceTableSchema,
   stateOptions,
 } from "./routing/model-schema.ts";
+export { virtualModelsSchema } from "./routing/virtual.ts";
 
 /**
  * Returns the JSON Schema (draft 2020-12) of the bodies of an endpoint, generated from the tables that Tollgate parses them

@@ -1,3 +1,4 @@
+import type { VirtualModels } from "@tollgate/core";
 import {
   gatewaySettings,
   type JsonSchema,
@@ -7,6 +8,7 @@ import {
   priceTableSchema,
   type Schema,
   tryRead,
+  virtualModelsSchema,
   wholeNumber,
   z,
 } from "@tollgate/core/schemas";
@@ -22,6 +24,7 @@ const schemas = {
   postgres: async () => (await import("@tollgate/store-postgres")).postgresAddressSchema,
   memory: async () => z.strictObject({}),
   sim: async () => (await import("@tollgate/provider-sim")).simSchema,
+  virtual: async () => z.strictObject({ models: virtualModelsSchema }),
   openai: async () => (await import("@tollgate/provider-openai")).openaiCompatibleSchema,
 };
 
@@ -40,7 +43,7 @@ const upstreams: ReadonlyMap<string, Defaults> = new Map<string, Defaults>([
   ...knownUpstreams.map((upstream) => [upstream.gateway, optionsOfUpstream(upstream)] as const),
 ]);
 
-const providerTypes = ["sim", ...upstreams.keys()];
+const providerTypes = ["sim", "virtual", ...upstreams.keys()];
 
 const typed = (types: readonly string[]) => z.looseObject({ type: z.enum(types) });
 
@@ -78,6 +81,7 @@ export type StoreData =
 /** A provider of a configuration file. */
 export type ProviderData =
   | { readonly type: "sim"; readonly options: SimOptions }
+  | { readonly type: "virtual"; readonly options: { readonly models: VirtualModels } }
   | { readonly type: "openai-compatible"; readonly options: OpenaiCompatibleOptions };
 
 /** A configuration file that passed every schema. */
@@ -135,6 +139,7 @@ async function readProvider(
 ): Promise<ProviderData | null> {
   const { type, ...rest } = members(input);
   if (type === "sim") return withOptions(type, check(await schemas.sim(), rest, path));
+  if (type === "virtual") return withOptions(type, check(await schemas.virtual(), rest, path));
   const defaults = typeof type === "string" ? upstreams.get(type) : undefined;
   if (defaults === undefined) return null;
   // Asking an upstream for its own list of models takes the platform's credential.
@@ -155,11 +160,13 @@ export async function configurationJsonSchema(): Promise<JsonSchema> {
     storeTypes.map(async (type) => typedSchema([type], await schemas[type]())),
   );
   const sim = typedSchema(["sim"], await schemas.sim());
+  const virtual = typedSchema(["virtual"], await schemas.virtual());
   const upstream = typedSchema([...upstreams.keys()], await schemas.openai());
   const known = [...upstreams].filter(([, { baseURL }]) => baseURL !== undefined);
   const isKnown = { properties: { type: { enum: known.map(([type]) => type) } } };
   const providers = [
     sim,
+    virtual,
     { ...upstream, required: ["type"], anyOf: [isKnown, { required: ["baseURL"] }] },
   ];
   return {

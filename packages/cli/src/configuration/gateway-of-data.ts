@@ -1,4 +1,4 @@
-import { GatewayError, type GatewayOptions } from "@tollgate/core";
+import { GatewayError, type GatewayOptions, virtual } from "@tollgate/core";
 import { definePolicy, type Policy } from "@tollgate/core/policy";
 import type { Provider } from "@tollgate/core/provider";
 import type { Store } from "@tollgate/core/store";
@@ -52,6 +52,7 @@ async function providerOf({ type, options }: ProviderData): Promise<Provider> {
     const { simProvider } = await import("@tollgate/provider-sim");
     return simProvider(options);
   }
+  if (type === "virtual") return virtual(options.models);
   const { openaiCompatible } = await import("@tollgate/provider-openai");
   return openaiCompatible(options);
 }

@@ -1,4 +1,4 @@
-import { commitContent, type KeyPatch, leafHash } from "@tollgate/core/store";
+import { commitContent, type KeyPatch, leafHash, type TargetChoice } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { assistant, chainOf, contentOf, hex, user } from "./chain.ts";
 import { type ContractTest, expectOpened } from "./contract-test.ts";
@@ -111,6 +111,25 @@ export function stepTests(test: ContractTest): void {
     expect(await store.decisions.get(organizationId, decision.id)).toEqual(decision);
     await store.settleStep(intents.settlement(intent, { attempt: attemptSettlement(2) }));
     expect(await store.openAttempt(intents.attempt(intent))).toEqual({ opened: false, hold: null });
+  });
+
+  test("keeps why the model of a decision was chosen", async ({ store, intents }) => {
+    const choice: TargetChoice = {
+      requested: "fast",
+      virtual: "best/any/fast",
+      by: "latency",
+      latencyMs: 120,
+      passedOver: [{ model: "one/a/x", reason: "breaker_open", decisionId: null }],
+    };
+    const intent = intents.step([user("hello")]);
+    const opening = { ...intent.decision, choice };
+    await expectOpened(store.openStep({ ...intent, decision: opening }));
+    const further = intents.decision({ firstDecisionId: opening.id, choice });
+    await store.openAttempt(intents.attempt(intent, { decision: further }));
+    const refusal = intents.refusal({ choice });
+    await store.recordRefusal(refusal);
+    for (const decision of [opening, further, refusal.decision])
+      expect(await store.decisions.get(organizationId, decision.id)).toEqual(decision);
   });
 
   test("settles a Step once, with the first settlement", async ({ store, intents }) => {

@@ -157,6 +157,8 @@ const decisionColumns: readonly ExportColumn<DecisionRecord>[] = [
   ["estimatedOutputTokens", ({ facts }) => facts.estimatedOutputTokens],
   ["estimatedCostNanoUsd", ({ facts }) => facts.estimatedCostNanoUsd],
   ["serviceTier", ({ facts }) => facts.serviceTier],
+  ["requestedModel", ({ choice }) => choice?.requested ?? null],
+  ["chosenBy", ({ choice }) => choice?.by ?? null],
   ["refusedBy", ({ refusal }) => refusal?.by ?? null],
   ["refusedBudgetId", ({ refusal }) => (refusal?.by === "budget" ? refusal.budgetId : null)],
   [

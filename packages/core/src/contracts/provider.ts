@@ -1,7 +1,7 @@
 import type { CompletionEvent } from "../domain/completion-event.ts";
 import type { CompletionRequest } from "../domain/completion-request.ts";
 import type { Message } from "../domain/message.ts";
-import type { ConnectionOwnership } from "../domain/policy-decision.ts";
+import type { ConnectionOwnership, TargetStrategy } from "../domain/policy-decision.ts";
 import { errorText } from "../domain/provider-error-text.ts";
 import { type JsonBounds, measureJson } from "../kernel/measure-json.ts";
 
@@ -102,6 +102,12 @@ export interface StateNeeds {
   readonly cacheBreakpoints: boolean;
 }
 
+/** A virtual model: its targets, by full id, and how one of them is chosen. */
+export interface VirtualModel {
+  readonly by: TargetStrategy;
+  readonly targets: readonly { readonly model: string; readonly weight: number }[];
+}
+
 /** One gateway: a way to reach models. */
 export interface Provider {
   readonly contract: 1;
@@ -132,6 +138,8 @@ export interface Provider {
    * and caches the answer.
    */
   listModels?(signal: AbortSignal): Promise<readonly string[]>;
+  /** Makes this a virtual gateway: its models by `any/<name>`. Nothing else of it is used. `virtual` creates one. */
+  readonly virtual?: Readonly<Record<string, VirtualModel>>;
   /** Closes connections. Safe to call twice. */
   close(): Promise<void>;
 }

@@ -88,6 +88,34 @@ export type DecisionRefusal =
   /** The organization has no account of its own on the gateway, or the gateway takes none. */
   | { readonly by: "connection" };
 
+/** How a virtual model chooses its target. */
+export type TargetStrategy = "order" | "weight" | "latency" | "session";
+
+/** A target that a call did not use, though it comes earlier in the order of choice. */
+export interface PassedOver {
+  readonly model: string;
+  /**
+   * `breaker_open`; `policy` if the policy denied it; `budget`, `rate_limit`, `price` or `connection` if that refused it; or
+   * the reason for which its last attempt failed.
+   */
+  readonly reason: string;
+  /** Its own decision. Null if none was made. */
+  readonly decisionId: string | null;
+}
+
+/** Why a request for another name went to the model of its decision. */
+export interface TargetChoice {
+  /** The model id or alias that the client sent. */
+  readonly requested: string;
+  /** The virtual model behind it; null if an alias names the model itself. */
+  readonly virtual: string | null;
+  readonly by: TargetStrategy | "alias";
+  /** The time to first output that `latency` knew, in milliseconds. Null if it knew none, and for all others. */
+  readonly latencyMs: number | null;
+  /** In the order of choice. */
+  readonly passedOver: readonly PassedOver[];
+}
+
 /** A recorded verdict. */
 export interface PolicyDecision extends Verdict {
   readonly id: string;
@@ -99,4 +127,6 @@ export interface PolicyDecision extends Verdict {
   readonly firstDecisionId: string | null;
   /** Why the request was refused although the policy permitted it. Null if it wasn't, or if the policy denied it. */
   readonly refusal: DecisionRefusal | null;
+  /** Why this model was chosen. Absent if the client or a fallback named it. */
+  readonly choice?: TargetChoice;
 }

@@ -20,9 +20,8 @@ export async function listModels(
 ): Promise<GatewayResponse> {
   const { context } = scope;
   const caller = await freshCaller(scope, request);
-  const data = (await listedModels(context, caller))
-    .filter((id) => mayUse(context, caller, id))
-    .map(modelObject);
+  const listed = (await listedModels(context, caller)).filter((id) => mayUse(context, caller, id));
+  const data = [...listed, ...(await virtualModels(context, caller))].map(modelObject);
   return { status: 200, headers: jsonHeaders(), body: JSON.stringify({ object: "list", data }) };
 }
 
@@ -35,7 +34,7 @@ export async function getModel(
   const { context } = scope;
   const caller = await freshCaller(scope, request);
   const id = decoded(tail);
-  if (id === null || !(await canReach(context, caller, id)) || !mayUse(context, caller, id)) {
+  if (id === null || !(await canCall(context, caller, id))) {
     throw new GatewayError(
       "model_not_found",
       "Model not found, or this API key isn't allowed to use it.",
@@ -45,6 +44,22 @@ export async function getModel(
     );
   }
   return { status: 200, headers: jsonHeaders(), body: JSON.stringify(modelObject(id)) };
+}
+
+/** A virtual model can be called if one of its targets can. */
+async function canCall(context: GatewayContext, caller: Caller, id: string): Promise<boolean> {
+  const virtual = context.router.virtual(id);
+  if (virtual === null) return (await canReach(context, caller, id)) && mayUse(context, caller, id);
+  for (const { route } of virtual.targets)
+    if (await canCall(context, caller, formatModelId(route.model))) return true;
+  return false;
+}
+
+async function virtualModels(context: GatewayContext, caller: Caller): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (const { id } of context.router.virtualModels)
+    if (await canCall(context, caller, id)) ids.push(id);
+  return ids;
 }
 
 async function canReach(context: GatewayContext, caller: Caller, id: string): Promise<boolean> {

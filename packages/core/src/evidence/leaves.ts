@@ -9,7 +9,7 @@ import type {
 import type { Hold } from "../domain/budget.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import { type LeafTemplate, leafHash } from "../domain/leaf-template.ts";
-import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.ts";
+import type { DecisionRefusal, PolicyDecision, TargetChoice } from "../domain/policy-decision.ts";
 import type { Price, Rates, TierPrice } from "../domain/price.ts";
 import type { AttemptStart } from "../domain/step.ts";
 import type { Usage } from "../domain/usage.ts";
@@ -148,6 +148,7 @@ export function transcriptsErasedLeaf(
 
 function decisionFacts(decision: PolicyDecision): object {
   return {
+    choice: decision.choice && choiceFacts(decision.choice),
     effect: decision.effect,
     first: decision.firstDecisionId,
     id: decision.id,
@@ -155,6 +156,15 @@ function decisionFacts(decision: PolicyDecision): object {
     refusal: decision.refusal ? refusalFacts(decision.refusal) : undefined,
     rules: decision.rules,
   };
+}
+
+function choiceFacts({ by, passedOver, requested, virtual }: TargetChoice): object {
+  const passed = passedOver.map(({ decisionId, model, reason }) => ({
+    decision: decisionId,
+    model,
+    reason,
+  }));
+  return { by, passedOver: passed, requested, virtual };
 }
 
 function refusalFacts(refusal: DecisionRefusal): object {

@@ -12,10 +12,12 @@ import { type CompletionFold, createFold } from "../domain/completion.ts";
 import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";
 import { tokensOfBytes } from "../domain/estimate.ts";
 import type { Message } from "../domain/message.ts";
+import { formatModelId } from "../domain/model-id.ts";
 import { stateOrigin } from "../domain/provider-state.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import { sealFields } from "../sessions/state-seal.ts";
 import { type AnswerIntake, createAnswerIntake } from "./answer-intake.ts";
+import type { Latencies } from "./choose-target.ts";
 import type { GatewayContext } from "./context.ts";
 import type { PreparedCall, SettledAnswer, TakeEvents } from "./governed-call.ts";
 import type { OpenedStep } from "./open-step.ts";
@@ -108,7 +110,7 @@ export class RunningAttempt implements AnswerSink {
   #credential: string | null = null;
   /** Its turn at an upstream with limits or a breaker; null without them. */
   #turn: Turn | null = null;
-  /** When the provider was asked in this turn; null before. Monotonic. */
+  /** When the provider was asked; null before, and if nothing needs it. Monotonic. */
   #askedAt: number | null = null;
   /**
    * When the wait for a place or for the provider ends; `never` while the gateway waits for the client. Monotonic.
@@ -176,7 +178,8 @@ export class RunningAttempt implements AnswerSink {
     if (this.#isOver) return;
     this.#end();
     this.hasFailed = true;
-    this.#turn?.end(this.#outcomeOf(thrown));
+    if (this.#askedAt !== null) this.#noteFailure(thrown);
+    else this.#turn?.end("stopped");
     if (thrown instanceof ProviderError && this.#credential !== null)
       thrown.redact([this.#credential]);
     this.#run.failed(thrown);
@@ -227,7 +230,8 @@ export class RunningAttempt implements AnswerSink {
   }
 
   #begin(): void {
-    if (this.#turn !== null) this.#askedAt = this.#run.context.clock.monotonic();
+    const { clock, latencies } = this.#run.context;
+    if (this.#turn !== null || latencies !== null) this.#askedAt = clock.monotonic();
     try {
       const answer = this.planned.routed.route.provider.complete(
         new CallOfAttempt(this, this.#run, this.#credential),
@@ -245,11 +249,13 @@ export class RunningAttempt implements AnswerSink {
     const { context, call, take } = this.#run;
     const now = context.clock.monotonic();
     const visible: CompletionEvent[] = [];
+    const isFirst = this.firstTokenAt === null;
     for (const event of this.#intake.take(events))
       if (this.#record(event, now)) visible.push(this.#sealed(event));
     let room: Promise<void> | null = null;
     if (visible.length > 0) {
       this.#turn?.heard();
+      if (isFirst) context.latencies?.answered(...this.#latency(now));
       this.#expectEvent(now, call.stream ? context.deadlines.idle : context.deadlines.plainAnswer);
       room = take(visible);
     } else if (events[0]?.type === "request-sent") this.#expectAnswer(now);
@@ -303,6 +309,20 @@ export class RunningAttempt implements AnswerSink {
     this.endedAt = this.#run.context.clock.monotonic();
     this.#silentAt = never;
     this.#endCall();
+  }
+
+  #noteFailure(thrown: unknown): void {
+    const outcome = this.#outcomeOf(thrown);
+    const isLimited = thrown instanceof ProviderError && thrown.status === 429;
+    const { latencies, clock } = this.#run.context;
+    if (latencies !== null && this.firstTokenAt === null && (outcome === "fault" || isLimited))
+      latencies.failed(...this.#latency(clock.monotonic()));
+    this.#turn?.end(outcome);
+  }
+
+  #latency(now: number): Parameters<Latencies["answered"]> {
+    const model = formatModelId(this.planned.attempt);
+    return [model, this.#run.call.stream, { asked: this.#askedAt ?? now, now }];
   }
 
   /** Whether its end counts against the provider. Only silence does if the whole Step was stopped. */

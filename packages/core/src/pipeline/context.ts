@@ -20,6 +20,7 @@ import type { Paces } from "../limits/paces.ts";
 import type { Slots } from "../limits/slots.ts";
 import type { ModelLists } from "../routing/model-lists.ts";
 import type { Router } from "../routing/route.ts";
+import type { Latencies } from "./choose-target.ts";
 import type { DecisionCache } from "./decision-cache.ts";
 import type { OpenSteps } from "./open-steps.ts";
 import type { Upstream } from "./upstreams.ts";
@@ -51,6 +52,8 @@ export interface GatewayContext {
   readonly toolOutputs: "text" | "parts";
   /** Limits how many answers are read to their end after their clients left. */
   readonly drains: Slots;
+  /** The times to first output of models that are chosen by them; null if none is. */
+  readonly latencies: Latencies | null;
   /** The upstreams with limits or a breaker, by gateway; null if none has any. */
   readonly upstreams: ReadonlyMap<string, Upstream> | null;
   /** Decides which requests this process takes, and when they open their Steps. */

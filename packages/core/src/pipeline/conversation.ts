@@ -4,7 +4,7 @@ import type { Store } from "../contracts/store.ts";
 import type { Owner } from "../domain/caller.ts";
 import type { Message, ProviderState } from "../domain/message.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
-import type { ModelRoute } from "../routing/route.ts";
+import type { VirtualRoute } from "../routing/route.ts";
 import { countDropped, restoreState, unsealState } from "../sessions/provider-state.ts";
 import { createStateSeal } from "../sessions/state-seal.ts";
 import { chainOf, type TranscriptChain } from "../sessions/transcript-chain.ts";
@@ -67,16 +67,16 @@ function changes(
 }
 
 /**
- * Adds what the Session recorded: data classes for a policy that reads them, and provider state, which replaces the
- * client's own copy. Most calls need neither, so nothing is read for them.
+ * Adds what the Session recorded: data classes for a policy that reads them, its id for a virtual model that chooses by it,
+ * and provider state, which replaces the client's own copy. Most calls need neither, so nothing is read for them.
  */
 export function withSession(
   context: GatewayContext,
   call: PreparedCall,
-  { stateNeeds }: ModelRoute,
+  { restore, by }: Pick<VirtualRoute, "restore"> & Partial<Pick<VirtualRoute, "by">>,
 ): PreparedCall | Promise<PreparedCall> {
-  const first = firstToRestore(call, stateNeeds.restore);
-  return first < 0 && context.policy.sessions === "ignore"
+  const first = firstToRestore(call, restore);
+  return first < 0 && context.policy.sessions === "ignore" && by !== "session"
     ? call
     : findSession(context, call, first);
 }

@@ -16,6 +16,7 @@ import type { Usage } from "../domain/usage.ts";
 import type { CachedConversation } from "../sessions/conversation-cache.ts";
 import type { StateSeal } from "../sessions/state-seal.ts";
 import type { TranscriptChain } from "../sessions/transcript-chain.ts";
+import type { TargetSelection } from "./choose-target.ts";
 
 /** A request as the line receives it, whatever its protocol. */
 export interface GovernedCall {
@@ -76,7 +77,12 @@ export interface PreparedRequest {
 export type KnownBeginning = Pick<CachedConversation<unknown>, "chain" | "sent">;
 
 /** A call whose messages carry the provider state to send with them. */
-export type PreparedCall = GovernedCall & PreparedRequest & { readonly state: ConversationState };
+export type PreparedCall = GovernedCall &
+  PreparedRequest & {
+    readonly state: ConversationState;
+    /** The targets of a virtual model or an alias; absent if the client named the model itself. */
+    readonly selection?: TargetSelection;
+  };
 
 /** Where the state of a call's messages came from. */
 interface ConversationState {

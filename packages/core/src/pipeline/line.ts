@@ -1,9 +1,11 @@
+import { formatModelId } from "../domain/model-id.ts";
 import type { DecisionRefusal } from "../domain/policy-decision.ts";
 import type { GatewayError } from "../errors/gateway-error.ts";
 import type { Ticket } from "../limits/admission.ts";
-import { connectionRequired } from "../routing/route.ts";
+import { connectionRequired, type ModelRoute, type VirtualRoute } from "../routing/route.ts";
 import { classify } from "../sensitivity/classify.ts";
 import { chainOf, type TranscriptChain } from "../sessions/transcript-chain.ts";
+import { selectTarget } from "./choose-target.ts";
 import type { GatewayContext } from "./context.ts";
 import { requireOwned, retriedStep, withClientState, withSession } from "./conversation.ts";
 import { DecidedError, withDecision } from "./decision-headers.ts";
@@ -15,6 +17,7 @@ import type {
 } from "./governed-call.ts";
 import { meet } from "./obligations.ts";
 import {
+  CallRefused,
   KeyChanged,
   openStep,
   policyDenied,
@@ -46,41 +49,95 @@ export async function execute(
   ticket: Ticket,
 ): Promise<GovernedAnswer | ReplayedAnswer> {
   const requestedClass = classifyCall(context, call, { referred: null, session: null });
-  const route = context.router.require(call.model);
-  const { model, connection } = route;
-  const connected = isConnected(context, call.caller, { gateway: model.gateway, connection });
-  if (!(connected instanceof Promise ? await connected : connected)) throw connectionRequired();
+  const virtual = context.router.virtual(call.model);
+  const route = virtual?.targets[0]?.route ?? context.router.require(call.model);
+  if (virtual === null) {
+    const connected = isConnected(context, call.caller, connectionOf(route));
+    if (!(connected instanceof Promise ? await connected : connected)) throw connectionRequired();
+  }
   if (call.sessionId !== null || call.turnId !== null) await requireOwned(context.store, call);
   const preparing = call.prepare();
   const prepared = preparing instanceof Promise ? await preparing : preparing;
   const initial = withClientState(call, prepared);
   for (let round = 1; ; round++) {
-    const finding = withSession(context, initial, route);
-    const current = finding instanceof Promise ? await finding : finding;
-    const dataClass = raisedClass(context, current, requestedClass);
-    const routed = decideRoute(context, current, { route, dataClass, first: null });
-    try {
-      const planning = permitted(context, current, routed);
-      const planned = planning instanceof Promise ? await planning : planning;
-      const { continued } = current.state;
-      const { transcript, caller, known } = current;
-      const chaining = continued?.chain ?? chainOf(transcript, caller.salt, known?.chain);
-      const chain = chaining instanceof Promise ? await chaining : chaining;
-      const retryOf = call.isRetry ? await retriedStep(context, current, chain) : null;
-      const opened = await openStep(context, current, { planned, chain, retryOf });
-      if ("replayed" in opened) return opened;
-      rememberConversation(current, routed, chain);
-      return startStep(context, current, opened, ticket);
-    } catch (thrown) {
-      if (thrown instanceof KeyChanged || thrown instanceof DecidedError) throw thrown;
-      if (!(thrown instanceof SessionChanged))
-        throw withDecision(thrown, context.headerNames, {
-          dataClass,
-          decisionId: routed.decision.id,
-        });
-      if (round === maxRounds) throw evidenceUnavailable(thrown);
+    const finding = withSession(context, initial, virtual ?? route.stateNeeds);
+    const found = finding instanceof Promise ? await finding : finding;
+    const dataClass = raisedClass(context, found, requestedClass);
+    const current = virtual === null ? found : withTargets(context, found, virtual);
+    const { selection } = current;
+    let first: CallRefused | null = null;
+    for (let place = 0; ; place++) {
+      const routed = decideRoute(context, current, {
+        route: selection?.targets[place]?.route ?? route,
+        dataClass,
+        first: first?.refused.decision ?? null,
+      });
+      try {
+        const planning = permitted(context, current, routed);
+        const planned = planning instanceof Promise ? await planning : planning;
+        const { continued } = current.state;
+        const { transcript, caller, known } = current;
+        const chaining = continued?.chain ?? chainOf(transcript, caller.salt, known?.chain);
+        const chain = chaining instanceof Promise ? await chaining : chaining;
+        const retryOf = call.isRetry ? await retriedStep(context, current, chain) : null;
+        const opened = await openStep(context, current, { planned, chain, retryOf });
+        if ("replayed" in opened) return opened;
+        rememberConversation(current, routed, chain);
+        return startStep(context, current, opened, ticket);
+      } catch (thrown) {
+        if (thrown instanceof SessionChanged && round < maxRounds) break;
+        if (!(thrown instanceof CallRefused)) throw answered(context, call, routed, thrown);
+        first ??= thrown;
+        if (place + 1 >= (selection?.targets.length ?? 1))
+          throw answered(context, call, routed, first);
+        const { decision, refusal } = thrown.refused;
+        selection?.passOver(
+          formatModelId(routed.route.model),
+          refusal?.by ?? "policy",
+          decision.id,
+        );
+      }
     }
   }
+}
+
+/** The error for the caller, with the headers of its decision. Notifies observers of a refusal. */
+function answered(
+  context: GatewayContext,
+  call: GovernedCall,
+  { dataClass, decision }: RoutedDecision,
+  thrown: unknown,
+): unknown {
+  if (thrown instanceof KeyChanged || thrown instanceof DecidedError) return thrown;
+  if (thrown instanceof SessionChanged) return evidenceUnavailable(thrown);
+  if (!(thrown instanceof CallRefused))
+    return withDecision(thrown, context.headerNames, { dataClass, decisionId: decision.id });
+  const { decision: refused, refusal, error } = thrown.refused;
+  const { id: decisionId, at, facts } = refused;
+  context.notify({
+    type: "request.denied",
+    at,
+    requestId: call.requestId,
+    organizationId: call.caller.organizationId,
+    keyId: call.caller.keyId,
+    model: formatModelId(facts),
+    dataClass: facts.dataClass,
+    decisionId,
+    code: error.code,
+    refusal,
+  });
+  return withDecision(error, context.headerNames, { dataClass, decisionId });
+}
+
+/** The call with its targets in the order of choice. */
+function withTargets(
+  context: GatewayContext,
+  call: PreparedCall,
+  virtual: VirtualRoute,
+): PreparedCall {
+  const sessionId = call.state.continued?.session?.sessionId ?? null;
+  const { model: requested, stream } = call;
+  return { ...call, selection: selectTarget(context, virtual, { requested, stream, sessionId }) };
 }
 
 /** How often a call may start over because it would continue a different Session than the one it read. */
@@ -124,8 +181,19 @@ function permitted(
     return refused({ by: "connection" }, connectionRequired());
   const priced = (planned: PlannedAttempt | null): PlannedAttempt | Promise<PlannedAttempt> =>
     planned ?? refused(refusedByPrice(routed), priceUnknown(routed));
-  const planning = planAttempt(context, call, { routed, number: 1 });
-  return planning instanceof Promise ? planning.then(priced) : priced(planning);
+  const plan = (isReached: boolean): PlannedAttempt | Promise<PlannedAttempt> => {
+    if (!isReached) return refused({ by: "connection" }, connectionRequired());
+    const planning = planAttempt(context, call, { routed, number: 1 });
+    return planning instanceof Promise ? planning.then(priced) : priced(planning);
+  };
+  // Without a selection, the connection was checked before anything was decided.
+  if (call.selection === undefined) return plan(true);
+  const connected = isConnected(context, call.caller, connectionOf(routed.route));
+  return connected instanceof Promise ? connected.then(plan) : plan(connected);
+}
+
+function connectionOf({ model, connection }: ModelRoute) {
+  return { gateway: model.gateway, connection };
 }
 
 function classifyCall(

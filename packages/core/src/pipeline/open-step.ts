@@ -223,7 +223,7 @@ function intentOf(
       sessionId: call.sessionId,
       turnId: call.turnId,
       previousSessionId: call.previousSessionId,
-      newSessionId: ids.uuid(),
+      newSessionId: call.selection?.newSessionId ?? ids.uuid(),
       newTurnId: ids.uuid(),
       chain: chain.values,
       messages: chain.messages,
@@ -338,27 +338,25 @@ export async function recordRefusal(
   );
 }
 
-/** Records the refusal and notifies observers. Returns the error to throw. */
+/** A decided call that was refused, and recorded. */
+export class CallRefused extends Error {
+  override readonly name = "CallRefused";
+  readonly refused: Refused & { readonly error: GatewayError };
+
+  constructor(refused: Refused & { readonly error: GatewayError }) {
+    super(refused.error.message);
+    this.refused = refused;
+  }
+}
+
+/** Records the refusal. Returns what to throw. */
 export async function refuse(
   context: GatewayContext,
-  { requestId, caller }: GovernedCall,
+  { caller }: Pick<GovernedCall, "caller">,
   { decision, refusal, error }: Refused & { readonly error: GatewayError },
-): Promise<GatewayError> {
+): Promise<CallRefused> {
   await recordRefusal(context, caller, { decision, refusal });
-  const { organizationId, keyId } = caller;
-  context.notify({
-    type: "request.denied",
-    at: decision.at,
-    requestId,
-    organizationId,
-    keyId,
-    model: formatModelId(decision.facts),
-    dataClass: decision.facts.dataClass,
-    decisionId: decision.id,
-    code: error.code,
-    refusal,
-  });
-  return error;
+  return new CallRefused({ decision, refusal, error });
 }
 
 export function policyDenied(decision: PolicyDecision): GatewayError {

@@ -88,8 +88,9 @@ export function decideRoute(
     at,
     facts: policyFacts,
     policyVersion: context.policy.version,
-    firstDecisionId: first?.id ?? null,
+    firstDecisionId: first === null ? null : (first.firstDecisionId ?? first.id),
     refusal: null,
+    ...chosenAs(call, route),
   };
   return {
     route,
@@ -103,6 +104,14 @@ export function decideRoute(
     inputTokens,
     size,
   };
+}
+
+function chosenAs(
+  { selection }: PreparedCall,
+  route: ModelRoute,
+): Pick<PolicyDecision, "choice"> | null {
+  const choice = selection?.choiceOf(route) ?? null;
+  return choice && { choice };
 }
 
 /** The messages that an earlier request already sent, if these are sent unchanged; null for none. */

@@ -106,7 +106,8 @@ class StepExecution implements StepRun, Timed {
     this.opened = opened;
     this.#ticket = ticket;
     this.startedAt = context.clock.monotonic();
-    this.fallbacks = [...meet.fallbacks(routed.decision)];
+    const targets = call.selection?.after(routed.route) ?? [];
+    this.fallbacks = [...targets, ...meet.fallbacks(routed.decision)];
     this.held = [...holds];
     this.isKept = isAnswerKept(context, call, opened);
     this.#deadlineAt = this.startedAt + context.deadlines.total;
@@ -430,6 +431,9 @@ async function fallback(
   failure: ProviderError,
 ): Promise<PlannedAttempt | null> {
   if (!mayFallBack(failure, context.retry)) return null;
+  const { selection } = run.call;
+  const { attempt } = run.attempt.planned;
+  selection?.passOver(formatModelId(attempt), failure.reason, attempt.decisionId);
   for (let model = run.fallbacks.shift(); model !== undefined; model = run.fallbacks.shift()) {
     const planned = await permittedFallback(context, run, model);
     if (planned === null) continue;
@@ -440,6 +444,7 @@ async function fallback(
       return opened;
     }
     const refusal = refusedByHold(planned, opened);
+    selection?.passOver(model, refusal.by, decision.id);
     await recordRefusal(context, run.call.caller, { decision, refusal });
   }
   return null;
@@ -460,12 +465,18 @@ async function permittedFallback(
   model: string,
 ): Promise<PlannedAttempt | null> {
   const route = context.router.find(model);
-  if (route === null || isBroken(context, route)) return null;
+  if (route === null) return null;
+  const { selection } = run.call;
+  if (isBroken(context, route)) {
+    selection?.passOver(model, "breaker_open", null);
+    return null;
+  }
   const { dataClass, decision: first } = run.opened.planned.routed;
   const routed = decideRoute(context, run.call, { route, dataClass, first });
   const number = run.attempt.planned.attempt.number + 1;
   const { decision } = routed;
   const skipped = async (refusal: DecisionRefusal | null): Promise<null> => {
+    selection?.passOver(model, refusal?.by ?? "policy", decision.id);
     await recordRefusal(context, run.call.caller, { decision, refusal });
     return null;
   };

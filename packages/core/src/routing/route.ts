@@ -1,6 +1,6 @@
 import type { Provider, StateNeeds } from "../contracts/provider.ts";
 import { type ModelId, parseModelId } from "../domain/model-id.ts";
-import type { ConnectionOwnership } from "../domain/policy-decision.ts";
+import type { ConnectionOwnership, TargetStrategy } from "../domain/policy-decision.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { stateNeedsFor } from "./state-needs.ts";
 import { createUpstreamNames, type UpstreamName, type UpstreamNames } from "./upstream-names.ts";
@@ -20,13 +20,59 @@ export interface Router {
   find(model: string): ModelRoute | null;
   /** @throws GatewayError `model_not_found` */
   require(model: string): ModelRoute;
+  /** Null if the id isn't that of a virtual model. */
+  virtual(model: string): VirtualRoute | null;
+  readonly virtualModels: readonly VirtualRoute[];
   /** The id of a model by its upstream name; null if no id leads to it. */
   idOf(gateway: string, upstreamName: string): string | null;
 }
 
+/** A target that can be called. */
+export interface RoutedTarget {
+  readonly route: ModelRoute;
+  readonly weight: number;
+}
+
+/** A virtual model with its targets. */
+export interface VirtualRoute {
+  /** `<virtual gateway>/any/<name>`. */
+  readonly id: string;
+  readonly by: TargetStrategy;
+  readonly targets: readonly RoutedTarget[];
+  /** The furthest that any of its targets wants provider state restored. */
+  readonly restore: StateNeeds["restore"];
+}
+
+/** The virtual models by their full ids. Targets that no gateway has are left out. */
+export function virtualRoutes(
+  virtuals: ReadonlyMap<string, Provider>,
+  router: Pick<Router, "find">,
+): ReadonlyMap<string, VirtualRoute> {
+  const routes = new Map<string, VirtualRoute>();
+  for (const [gateway, { virtual = {} }] of virtuals)
+    for (const [model, { by, targets }] of Object.entries(virtual)) {
+      const id = `${gateway}/${model}`;
+      const found = targets.flatMap(({ model: target, weight }) => {
+        const route = router.find(target);
+        return route === null ? [] : { route, weight };
+      });
+      routes.set(id, { id, by, targets: found, restore: furthest(found) });
+    }
+  return routes;
+}
+
+function furthest(targets: readonly RoutedTarget[]): StateNeeds["restore"] {
+  const needs = targets.map(({ route }) => route.stateNeeds.restore);
+  return (["history", "turn"] as const).find((restore) => needs.includes(restore)) ?? "none";
+}
+
 const maxRemembered = 512;
 
-export function createRouter(providers: ReadonlyMap<string, Provider>): Router {
+/** `virtuals` are the virtual gateways, and not among the providers. */
+export function createRouter(
+  providers: ReadonlyMap<string, Provider>,
+  virtuals: ReadonlyMap<string, Provider>,
+): Router {
   const names = new Map<string, UpstreamNames>();
   const namesOf = (gateway: string, provider: Provider): UpstreamNames => {
     const known = names.get(gateway) ?? createUpstreamNames(provider);
@@ -52,15 +98,19 @@ export function createRouter(providers: ReadonlyMap<string, Provider>): Router {
     if (route) remembered.set(text, route);
     return route;
   };
+  const virtual = virtualRoutes(virtuals, { find });
   return {
     find,
     require(text) {
       const route = find(text);
       if (route) return route;
-      throw new GatewayError("model_not_found", notFoundMessage(text, providers), {
+      const gateways = new Set([...providers.keys(), ...virtuals.keys()]);
+      throw new GatewayError("model_not_found", notFoundMessage(text, gateways), {
         param: "model",
       });
     },
+    virtual: (text) => (virtual.size === 0 ? null : (virtual.get(text) ?? null)),
+    virtualModels: [...virtual.values()],
     idOf(gateway, upstreamName) {
       const provider = providers.get(gateway);
       const model = provider && namesOf(gateway, provider).modelNamed(upstreamName);
@@ -69,11 +119,11 @@ export function createRouter(providers: ReadonlyMap<string, Provider>): Router {
   };
 }
 
-function notFoundMessage(text: string, providers: ReadonlyMap<string, Provider>): string {
+function notFoundMessage(text: string, gateways: ReadonlySet<string>): string {
   const model = parseModelId(text);
   if (model === null)
     return "A model id must be <gateway>/<vendor>/<model>, with at most 255 characters and no white space.";
-  return providers.has(model.gateway)
+  return gateways.has(model.gateway)
     ? "Unknown model. GET /v1/models lists the available models."
     : "Unknown gateway. A model id starts with the name of a gateway.";
 }

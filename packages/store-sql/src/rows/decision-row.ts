@@ -47,7 +47,7 @@ export function decisionToRow(
 export function decisionFromRow(row: unknown): PolicyDecision {
   const read = readRow(row);
   return {
-    ...read.json<Verdict>("verdict"),
+    ...read.json<Verdict & Pick<PolicyDecision, "choice">>("verdict"),
     id: read.text("id"),
     at: read.integer("at"),
     facts: read.json("facts"),

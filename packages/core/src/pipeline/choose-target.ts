@@ -1,0 +1,229 @@
+import { formatModelId } from "../domain/model-id.ts";
+import type { PassedOver, TargetChoice, TargetStrategy } from "../domain/policy-decision.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { sha256 } from "../kernel/digest.ts";
+import type { IdSource } from "../kernel/ids.ts";
+import type { ModelRoute, RoutedTarget, VirtualRoute } from "../routing/route.ts";
+import type { Upstream } from "./upstreams.ts";
+
+/** The least latency of a failed attempt, or a provider that fails fast would be the fastest. Milliseconds. */
+const failedMs = 10_000;
+/** A latency that nobody confirmed for this long is forgotten, so a slow target gets another chance. Milliseconds. */
+const freshMs = 300_000;
+/** The weight of the newest latency in the average. */
+const newest = 0.3;
+
+interface Latency {
+  milliseconds: number;
+  at: number;
+}
+
+/**
+ * The average times to first output of models, apart for streams and plain answers. Each process has its own. Times are
+ * monotonic, in milliseconds.
+ */
+export class Latencies {
+  readonly #models: ReadonlySet<string>;
+  readonly #known = new Map<string, Latency>();
+
+  constructor(models: ReadonlySet<string>) {
+    this.#models = models;
+  }
+
+  /** Null if it isn't known; infinity while the first call finds it out. */
+  of(model: string, stream: boolean, now: number): number | null {
+    const known = this.#known.get(nameOf(model, stream));
+    return known === undefined || now - known.at > freshMs ? null : known.milliseconds;
+  }
+
+  /** A call finds out the latency of a model. Until then, others don't choose it for being unknown. */
+  finding(model: string, stream: boolean, now: number): void {
+    const milliseconds = Number.POSITIVE_INFINITY;
+    this.#known.set(nameOf(model, stream), { milliseconds, at: now });
+  }
+
+  answered(model: string, stream: boolean, { asked, now }: { asked: number; now: number }): void {
+    if (!this.#models.has(model)) return;
+    const name = nameOf(model, stream);
+    const known = this.#known.get(name);
+    const average = known && Number.isFinite(known.milliseconds) ? known.milliseconds : now - asked;
+    const milliseconds = average + newest * (now - asked - average);
+    this.#known.set(name, { milliseconds, at: now });
+  }
+
+  failed(model: string, stream: boolean, { asked, now }: { asked: number; now: number }): void {
+    this.answered(model, stream, { asked: Math.min(asked, now - failedMs), now });
+  }
+}
+
+function nameOf(model: string, stream: boolean): string {
+  return `${stream ? "stream" : "plain"} ${model}`;
+}
+
+/** The latencies of the targets that are chosen by them; null if none is. */
+export function createLatencies(virtualModels: readonly VirtualRoute[]): Latencies | null {
+  const models = virtualModels
+    .filter(({ by }) => by === "latency")
+    .flatMap(({ targets }) => targets.map(({ route }) => formatModelId(route.model)));
+  return models.length === 0 ? null : new Latencies(new Set(models));
+}
+
+interface RankedTarget {
+  readonly route: ModelRoute;
+  readonly latencyMs: number | null;
+}
+
+/** The targets of one call in the order of choice, and why earlier ones were passed over. */
+export class TargetSelection {
+  readonly targets: readonly RankedTarget[];
+  /** The Session that the call would begin: its targets are in the order of this Session. */
+  readonly newSessionId: string;
+  readonly #requested: string;
+  readonly #virtual: string | null;
+  readonly #by: TargetChoice["by"];
+  readonly #passedOver: PassedOver[] = [];
+
+  constructor(
+    requested: string,
+    virtual: string | null,
+    order: {
+      readonly by: TargetChoice["by"];
+      readonly targets: readonly RankedTarget[];
+      readonly newSessionId: string;
+    },
+  ) {
+    this.#requested = requested;
+    this.#virtual = virtual;
+    this.#by = order.by;
+    this.targets = order.targets;
+    this.newSessionId = order.newSessionId;
+  }
+
+  /** The ids of the targets that come after one. */
+  after({ model }: ModelRoute): readonly string[] {
+    const ids = this.targets.map(({ route }) => formatModelId(route.model));
+    return ids.slice(ids.indexOf(formatModelId(model)) + 1);
+  }
+
+  passOver(model: string, reason: string, decisionId: string | null): void {
+    if (this.#find(model)) this.#passedOver.push({ model, reason, decisionId });
+  }
+
+  /** Why the model is chosen now; null if it isn't a target. */
+  choiceOf(route: ModelRoute): TargetChoice | null {
+    const id = formatModelId(route.model);
+    const target = this.#find(id);
+    if (target === undefined) return null;
+    const { latencyMs } = target;
+    return {
+      requested: this.#requested,
+      virtual: this.#virtual,
+      by: this.#by,
+      latencyMs: latencyMs === null || !Number.isFinite(latencyMs) ? null : Math.round(latencyMs),
+      passedOver: this.#passedOver.filter(({ model }) => model !== id),
+    };
+  }
+
+  #find(model: string): RankedTarget | undefined {
+    return this.targets.find(({ route }) => formatModelId(route.model) === model);
+  }
+}
+
+/** The parts of the gateway that a choice depends on. */
+interface ChoosingGateway {
+  readonly ids: IdSource;
+  readonly clock: Clock;
+  readonly latencies: Latencies | null;
+  readonly upstreams: ReadonlyMap<string, Upstream> | null;
+}
+
+/** A call that is about to choose. */
+interface ChoosingCall {
+  readonly requested: string;
+  readonly stream: boolean;
+  /** The Session that it continues; null for a new one. */
+  readonly sessionId: string | null;
+}
+
+/** Puts the targets of a virtual model in the order of choice. Those with an open breaker come last. */
+export function selectTarget(
+  context: ChoosingGateway,
+  { id, by, targets }: VirtualRoute,
+  { requested, stream, sessionId }: ChoosingCall,
+): TargetSelection {
+  const newSessionId = context.ids.uuid();
+  const session = sessionId ?? newSessionId;
+  const ranked = rank(context, { by, targets, stream, session });
+  const isBroken = ({ route: { model } }: RankedTarget): boolean =>
+    context.upstreams?.get(model.gateway)?.declines(model) ?? false;
+  const broken = ranked.filter(isBroken);
+  const order =
+    broken.length === 0 ? ranked : [...ranked.filter((one) => !isBroken(one)), ...broken];
+  const selection = new TargetSelection(requested, id, { by, targets: order, newSessionId });
+  const [chosen] = order;
+  for (const target of broken.length === ranked.length ? [] : ranked) {
+    if (!isBroken(target)) break;
+    selection.passOver(formatModelId(target.route.model), "breaker_open", null);
+  }
+  if (by === "latency" && chosen?.latencyMs === null)
+    context.latencies?.finding(
+      formatModelId(chosen.route.model),
+      stream,
+      context.clock.monotonic(),
+    );
+  return selection;
+}
+
+function rank(
+  { ids, latencies, clock }: ChoosingGateway,
+  {
+    by,
+    targets,
+    stream,
+    session,
+  }: {
+    readonly by: TargetStrategy;
+    readonly targets: readonly RoutedTarget[];
+    readonly stream: boolean;
+    readonly session: string;
+  },
+): readonly RankedTarget[] {
+  switch (by) {
+    case "order":
+      return targets.map(({ route }) => ({ route, latencyMs: null }));
+    case "weight":
+      return byWeight(targets, () => ids.bytes(6));
+    case "session":
+      return byWeight(targets, ({ model }) => sha256(`${session} ${formatModelId(model)}`));
+    case "latency": {
+      const now = clock.monotonic();
+      return targets
+        .map(({ route }) => {
+          const latencyMs = latencies?.of(formatModelId(route.model), stream, now) ?? null;
+          return { route, latencyMs };
+        })
+        .toSorted((one, other) => compare(one.latencyMs ?? -1, other.latencyMs ?? -1));
+    }
+  }
+}
+
+function compare(one: number, other: number): number {
+  return one === other ? 0 : one < other ? -1 : 1;
+}
+
+/**
+ * Draws the targets in an order in which each is first with the probability of its weight. Draws from a hash of the Session
+ * (rendezvous hashing) are the same in every process, and when a target is added, only its own share of the Sessions moves.
+ */
+function byWeight(
+  targets: readonly RoutedTarget[],
+  draw: (route: ModelRoute) => Uint8Array,
+): readonly RankedTarget[] {
+  return targets
+    .map(({ route, weight }) => {
+      const drawn = Buffer.from(draw(route)).readUIntBE(0, 6);
+      return { route, wait: -Math.log((drawn + 1) / (2 ** 48 + 1)) / weight };
+    })
+    .toSorted((one, other) => compare(one.wait, other.wait))
+    .map(({ route }) => ({ route, latencyMs: null }));
+}
