@@ -169,7 +169,14 @@ it("F22 a client that leaves while the settlement is written counts as completel
   settling?.release();
   await product.settled(1);
   await noticed();
-  expect(product.events.map(({ type }) => type)).toEqual(["step.opened", "step.settled"]);
+  expect(product.events.map(({ type }) => type)).toEqual([
+    "request.received",
+    "step.opened",
+    "attempt.started",
+    "request.answered",
+    "attempt.ended",
+    "step.settled",
+  ]);
   expect(await product.steps()).toMatchObject([{ outcome: "completed" }]);
   await expectWhole(product);
 });
