@@ -1,12 +1,8 @@
 /** Policies: rules or functions that turn facts into a verdict. */
 export type { Policy } from "./contracts/policy.ts";
+export type { Obligations } from "./domain/obligations.ts";
 export type { OneOrMany } from "./domain/pattern.ts";
-export type {
-  ConnectionOwnership,
-  Obligations,
-  PolicyFacts,
-  Verdict,
-} from "./domain/policy-decision.ts";
+export type { ConnectionOwnership, PolicyFacts, Verdict } from "./domain/policy-decision.ts";
 export {
   combine,
   definePolicy,

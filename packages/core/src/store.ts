@@ -24,6 +24,7 @@ export {
   leafHash,
   type StepAssignment,
 } from "./domain/leaf-template.ts";
+export type * from "./domain/obligations.ts";
 export { lowerAscii } from "./domain/pattern.ts";
 export type * from "./domain/policy-decision.ts";
 export type { Price, PriceSource } from "./domain/price.ts";

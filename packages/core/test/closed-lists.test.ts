@@ -44,7 +44,7 @@ const additions = [
   {
     name: "watermark",
     what: "an obligation",
-    list: "packages/core/src/domain/policy-decision.ts",
+    list: "packages/core/src/domain/obligations.ts",
     find: "export interface Obligations {",
     replace: "export interface Obligations {\n  readonly watermark?: string;",
     places: [

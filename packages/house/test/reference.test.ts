@@ -81,7 +81,7 @@ describe("docs/reference/configuration.md", () => {
 });
 
 describe("docs/concepts/policy.md", () => {
-  const file = readSource(repositoryRoot, "packages/core/src/domain/policy-decision.ts");
+  const file = readSource(repositoryRoot, "packages/core/src/domain/obligations.ts");
 
   it.each(interfaceMembers(file, "Obligations"))("has a row for the obligation %s", (name) => {
     expect(rowOf(read("docs/concepts/policy.md"), name)).not.toBeNull();

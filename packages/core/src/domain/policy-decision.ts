@@ -1,4 +1,5 @@
 import type { BudgetUnit } from "./budget.ts";
+import type { Obligations } from "./obligations.ts";
 import type { RateLimit } from "./rate-limit.ts";
 
 /** Who holds the account a gateway is reached with: the platform, or the caller's organization. */
@@ -36,20 +37,6 @@ export interface PolicyFacts {
   readonly estimatedOutputTokens: number;
   /** The most it can cost. Null if the price of the model or of its service tier is unknown. */
   readonly estimatedCostNanoUsd: number | null;
-}
-
-/** The conditions of a permit. The gateway meets them. */
-export interface Obligations {
-  /** Model ids to try in order if the first one fails. Each gets its own decision and its own holds. */
-  readonly fallbacks?: readonly string[];
-  /** A cap on the answer. It is always sent upstream. */
-  readonly maxOutputTokens?: number;
-  /** `digest` keeps hashes and counts of the transcript instead of its text. */
-  readonly transcript?: "full" | "digest";
-  /** The service tier to send, whichever one was requested. `default` is the standard one. */
-  readonly serviceTier?: string;
-  /** Requires the organization's own account. */
-  readonly connection?: "customer";
 }
 
 /** The result of a policy. */

@@ -1,9 +1,6 @@
 import type { CompletionRequest } from "../domain/completion-request.ts";
-import type {
-  ConnectionOwnership,
-  Obligations,
-  PolicyDecision,
-} from "../domain/policy-decision.ts";
+import type { Obligations } from "../domain/obligations.ts";
+import type { ConnectionOwnership, PolicyDecision } from "../domain/policy-decision.ts";
 import { tiersFor, tierToSend } from "../domain/service-tier.ts";
 import type { OutputCapSource } from "../domain/step.ts";
 

@@ -1,6 +1,7 @@
 import type { Policy } from "../contracts/policy.ts";
 import { selectsModel } from "../domain/model-pattern.ts";
-import type { Obligations, PolicyFacts, Verdict } from "../domain/policy-decision.ts";
+import type { Obligations } from "../domain/obligations.ts";
+import type { PolicyFacts, Verdict } from "../domain/policy-decision.ts";
 import { isTierName } from "../domain/service-tier.ts";
 
 /** The policy of a gateway without one: it permits every request, and decisions say so. */

@@ -1,6 +1,7 @@
 import type { Policy } from "../contracts/policy.ts";
+import type { Obligations } from "../domain/obligations.ts";
 import { listed } from "../domain/pattern.ts";
-import type { Obligations, PolicyFacts, Verdict } from "../domain/policy-decision.ts";
+import type { PolicyFacts, Verdict } from "../domain/policy-decision.ts";
 import { standardTier, tierOf } from "../domain/service-tier.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { invalidInput, problemAt, read } from "../input/read.ts";

@@ -1,6 +1,7 @@
 import { selectsModel } from "../domain/model-pattern.ts";
+import type { Obligations } from "../domain/obligations.ts";
 import { listed, type OneOrMany, selects } from "../domain/pattern.ts";
-import type { ConnectionOwnership, Obligations, PolicyFacts } from "../domain/policy-decision.ts";
+import type { ConnectionOwnership, PolicyFacts } from "../domain/policy-decision.ts";
 import { tierOf } from "../domain/service-tier.ts";
 
 /** A range of data classes in the configured order. Both ends are inclusive. */
