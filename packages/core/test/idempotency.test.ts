@@ -205,6 +205,20 @@ describe.each(stores)("an Idempotency-Key on %s", (_, open) => {
     expect(test.provider.calls).toHaveLength(2);
   });
 
+  it.each([408, 502, 504, 524])(
+    "stays claimed after status %i, with which a proxy gives up on a provider",
+    async (status) => {
+      const test = await started(open, noRetries);
+      const ask = () => test.gateway.fetch(test.chat({}, key));
+      test.provider.fail(
+        new ProviderError("Late.", { reason: "status", delivery: "answered", status }),
+      );
+      await ask();
+      expect(await failureOf(await ask())).toMatchObject({ code: "idempotency_interrupted" });
+      expect(test.provider.calls).toHaveLength(1);
+    },
+  );
+
   it("stays claimed if any attempt has an unknown outcome", async () => {
     const test = await started(open, { retries: { max: 1, allowDuplicates: true } });
     test.provider.fail(broken);
@@ -292,6 +306,15 @@ describe.each(stores)("an Idempotency-Key on %s", (_, open) => {
     const policy = definePolicy({ rules: [forbid("all")] });
     const strict = await createTestGateway({ store, clock, policy, ids: countingIds(1) });
     expect((await ask(strict.gateway)).status).toBe(403);
+  });
+
+  it("of the same caller from another source is refused, with 422", async () => {
+    const { gateway, chat, provider } = await started(open);
+    const ada = { organizationId: "organization-1", userId: "ada", label: "web" };
+    await (await gateway.as({ ...ada, source: "app" }).fetch(chat({}, key))).text();
+    const other = await gateway.as({ ...ada, source: "job" }).fetch(chat({}, key));
+    expect(await failureOf(other)).toMatchObject({ code: "idempotency_mismatch" });
+    expect(provider.calls).toHaveLength(1);
   });
 
   it("of another API key or endpoint is unrelated", async () => {

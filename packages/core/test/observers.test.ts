@@ -109,6 +109,20 @@ it("names its request in every event of a request, from its arrival to its answe
   ]);
 });
 
+it("reports the end of a request whose client left before its answer", async () => {
+  const log = eventLog();
+  const { gateway, provider, chat } = await createTestGateway({ observers: log.observers });
+  const client = new AbortController();
+  const held = provider.hold();
+  const asked = gateway.fetch(chat(), { signal: client.signal });
+  await held.reached();
+  client.abort(new Error("gone"));
+  await expect(asked).rejects.toThrow("gone");
+  expect(log.seen.filter(({ type }) => type === "request.answered")).toMatchObject([
+    { status: 499, code: "client_closed", endpoint: "chatCompletions" },
+  ]);
+});
+
 it.each([
   ["of version ff", traceparent.replace("00-", "ff-")],
   ["without a trace id", `00-${"0".repeat(32)}-00f067aa0ba902b7-01`],

@@ -40,7 +40,10 @@ export type GatewayEvent =
       readonly requestId: string;
       readonly traceparent: string | null;
     }
-  /** A request got its status and headers. The body of a stream follows. `code` is null unless it is an error. */
+  /**
+   * A request got its status and headers, and the body of a stream follows. `code` is null unless it is an error. It is
+   * `client_closed`, with status 499, if the client left before.
+   */
   | (Omit<FailedRequest, "code"> & {
       readonly type: "request.answered";
       readonly code: string | null;

@@ -98,7 +98,7 @@ export async function answerGoverned<Item, Call>(
         const bytes = await readBody(request, context.limits, ticket);
         const turn = ticket.turn();
         if (turn !== null) await unlessAborted(request.signal, turn);
-        if (key !== null) claim = await claimFor(key, partsOf(context, request, bytes));
+        if (key !== null) claim = await claimFor(key, partsOf(context, request, caller, bytes));
         const reading = readConversation(bytes, caller, context.limits, protocol);
         read = reading instanceof Promise ? await reading : reading;
       }
@@ -121,8 +121,13 @@ export async function answerGoverned<Item, Call>(
 }
 
 /** The parts of a request that its repeat must equal. */
-function partsOf({ headerNames }: GatewayContext, { headers }: GatewayRequest, body: Buffer) {
-  return { body, dataClass: headers.get(headerNames.sent.dataSensitivity) };
+function partsOf(
+  { headerNames }: GatewayContext,
+  { headers }: GatewayRequest,
+  { source }: Caller,
+  body: Buffer,
+) {
+  return { body, source, dataClass: headers.get(headerNames.sent.dataSensitivity) };
 }
 
 /** Answers a request that repeats another. It opens no Step, so only observers learn of it. */

@@ -89,7 +89,10 @@ export function createRequestHandlers(
       },
       (thrown: unknown) => {
         if (report.isAdmitted) gate.leave();
-        if (request.signal?.aborted) throw request.signal.reason;
+        if (request.signal?.aborted) {
+          report.answered(clientClosed.status, clientClosed.code);
+          throw request.signal.reason;
+        }
         const error = toGatewayError(thrown);
         report.failed(error);
         report.answered(error.status, error.code);
@@ -117,6 +120,9 @@ export function createRequestHandlers(
     },
   };
 }
+
+/** The end of a request whose client left before its answer began. Nobody receives it. */
+const clientClosed = { status: 499, code: "client_closed" } as const;
 
 /** The request itself if nothing changes it, because a copy takes time. */
 function toRequest(input: Request | URL | string, init: RequestInit | undefined): Request {

@@ -39,14 +39,22 @@ export function requireIdempotencyKey(key: string): void {
 }
 
 /**
- * The claim on an idempotency key. Two requests are the same if their bodies have the same bytes and their data class headers
- * are equal.
+ * The claim on an idempotency key. Two requests are the same if their bodies have the same bytes and their sources and data
+ * class headers are equal.
  */
 export async function claimFor(
   key: string,
-  { body, dataClass }: { readonly body: Uint8Array; readonly dataClass: string | null },
+  {
+    body,
+    source,
+    dataClass,
+  }: {
+    readonly body: Uint8Array;
+    readonly source: string;
+    readonly dataClass: string | null;
+  },
 ): Promise<ClaimIntent> {
-  const request = await sha256InTurns(`${JSON.stringify(dataClass)}\n`, body);
+  const request = await sha256InTurns(`${JSON.stringify([source, dataClass])}\n`, body);
   return { keySha256: sha256Hex(key), requestSha256: request.toString("hex") };
 }
 

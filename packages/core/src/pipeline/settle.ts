@@ -152,13 +152,17 @@ function endedClaim(
   return { state: "interrupted", expiresAt: claimExpiry(clock.now()) };
 }
 
+/** Statuses with which a proxy gives up on a provider that may still be running the call. */
+const proxyGaveUp: ReadonlySet<number | null> = new Set([408, 502, 504, 520, 521, 522, 523, 524]);
+
 /** Whether a failed attempt may have run at its provider. */
 export function isUnsure(
   { attempt }: Pick<StepRun, "attempt">,
   failure: ClientClosed | ProviderError,
 ): boolean {
   if (attempt.host === null) return false;
-  return !(failure instanceof ProviderError) || failure.delivery === "unknown";
+  if (!(failure instanceof ProviderError) || failure.delivery === "unknown") return true;
+  return failure.delivery === "answered" && proxyGaveUp.has(failure.status);
 }
 
 /** Removes the Step from the lease, or recovery would never find it. */
