@@ -223,13 +223,44 @@ describe("a virtual gateway", () => {
   it("sends only one call to find out a latency", async () => {
     const test = await open({ fast: { by: "latency", targets: all } });
     const barrier = test.provider.hold();
-    const asked = Array.from({ length: 5 }, () =>
-      test.gateway.fetch(test.chat({ model: "best/any/fast" })),
-    );
-    await barrier.reached(5);
+    const asked: Promise<Response>[] = [];
+    for (let calls = 1; calls <= 5; calls++) {
+      asked.push(test.gateway.fetch(test.chat({ model: "best/any/fast" })));
+      await barrier.reached(calls);
+    }
     expect(test.called()).toEqual(["one", "two", "three", "one", "one"]);
     barrier.release();
     await Promise.all(asked);
+  });
+
+  it("still tries a target whose latency a refused, replayed, rejected or left call didn't find out", async () => {
+    const test = await open({ fast: { by: "latency", targets: ["one/a/x", "two/b/y"] } });
+    const model = "best/any/fast";
+    const served = async () => (await test.ask()).headers.get("x-service-model");
+    const denied = await test.createKey({ organizationId: "other", models: ["three/*/*"] });
+    const fetched = await test.gateway.fetch(denied.chat({ model }));
+    expect(fetched.status).toBe(403);
+    const bad = { reason: "status_400", delivery: "answered", status: 400 } as const;
+    test.provider.fail(new ProviderError("Bad.", bad));
+    expect((await test.ask()).status).toBe(400);
+    const barrier = test.provider.hold();
+    const client = new AbortController();
+    const request = test.chat({ model, stream: true });
+    const left = test.gateway.fetch(new Request(request, { signal: client.signal }));
+    await barrier.reached();
+    client.abort();
+    await left.then((answer) => answer.text()).catch(() => {});
+    barrier.release();
+    const again = () => test.gateway.fetch(test.chat({ model }, { "idempotency-key": "a" }));
+    expect((await again()).headers.get("x-service-model")).toBe("one/a/x");
+    expect(await served()).toBe("two/b/y");
+    await test.clock.advance("5m");
+    await test.clock.advance("1s");
+    expect((await again()).headers.get("idempotency-replayed")).toBe("true");
+    expect(await served()).toBe("one/a/x");
+    const streamed = await test.gateway.fetch(test.chat({ model, stream: true }));
+    expect(streamed.headers.get("x-service-model")).toBe("one/a/x");
+    await streamed.text();
   });
 
   it.each(stores)("keeps a Session at its target, in every process: %s", async (_, openStore) => {

@@ -112,6 +112,8 @@ export class RunningAttempt implements AnswerSink {
   #turn: Turn | null = null;
   /** When the provider was asked; null before, and if nothing needs it. Monotonic. */
   #askedAt: number | null = null;
+  /** Whether it finds out the latency of a model that had none. */
+  #findsLatency = false;
   /**
    * When the wait for a place or for the provider ends; `never` while the gateway waits for the client. Monotonic.
    */
@@ -231,7 +233,7 @@ export class RunningAttempt implements AnswerSink {
 
   #begin(): void {
     const { clock, latencies } = this.#run.context;
-    if (this.#turn !== null || latencies !== null) this.#askedAt = clock.monotonic();
+    if (this.#turn !== null || latencies !== null) this.#noteAsked(clock.monotonic());
     try {
       const answer = this.planned.routed.route.provider.complete(
         new CallOfAttempt(this, this.#run, this.#credential),
@@ -242,6 +244,13 @@ export class RunningAttempt implements AnswerSink {
     }
     // A call that failed at once ended the attempt before its cancel function was known.
     if (this.#isOver) this.#endCall();
+  }
+
+  #noteAsked(now: number): void {
+    const { context, call } = this.#run;
+    const model = formatModelId(this.planned.attempt);
+    this.#askedAt = now;
+    this.#findsLatency = context.latencies?.asked(model, call.stream, now) ?? false;
   }
 
   /** Records events and passes on those that the client may see. */
@@ -308,6 +317,11 @@ export class RunningAttempt implements AnswerSink {
     this.#isOver = true;
     this.endedAt = this.#run.context.clock.monotonic();
     this.#silentAt = never;
+    if (this.#findsLatency)
+      this.#run.context.latencies?.ended(
+        formatModelId(this.planned.attempt),
+        this.#run.call.stream,
+      );
     this.#endCall();
   }
 

@@ -36,10 +36,21 @@ export class Latencies {
     return known === undefined || now - known.at > freshMs ? null : known.milliseconds;
   }
 
-  /** A call finds out the latency of a model. Until then, others don't choose it for being unknown. */
-  finding(model: string, stream: boolean, now: number): void {
+  /**
+   * A call asks a model. Returns whether it is the one that finds out the latency. Until it has, others don't choose the model
+   * for being unknown.
+   */
+  asked(model: string, stream: boolean, now: number): boolean {
+    if (!this.#models.has(model) || this.of(model, stream, now) !== null) return false;
     const milliseconds = Number.POSITIVE_INFINITY;
     this.#known.set(nameOf(model, stream), { milliseconds, at: now });
+    return true;
+  }
+
+  /** The call that was to find out the latency has ended. If it didn't, the next call tries. */
+  ended(model: string, stream: boolean): void {
+    const name = nameOf(model, stream);
+    if (this.#known.get(name)?.milliseconds === Number.POSITIVE_INFINITY) this.#known.delete(name);
   }
 
   answered(model: string, stream: boolean, { asked, now }: { asked: number; now: number }): void {
@@ -160,17 +171,10 @@ export function selectTarget(
   const order =
     broken.length === 0 ? ranked : [...ranked.filter((one) => !isBroken(one)), ...broken];
   const selection = new TargetSelection(requested, id, { by, targets: order, newSessionId });
-  const [chosen] = order;
   for (const target of broken.length === ranked.length ? [] : ranked) {
     if (!isBroken(target)) break;
     selection.passOver(formatModelId(target.route.model), "breaker_open", null);
   }
-  if (by === "latency" && chosen?.latencyMs === null)
-    context.latencies?.finding(
-      formatModelId(chosen.route.model),
-      stream,
-      context.clock.monotonic(),
-    );
   return selection;
 }
 
