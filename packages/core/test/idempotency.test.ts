@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { everyOrganization } from "@tollgate/core";
+import { everyOrganization, virtual } from "@tollgate/core";
 import { definePolicy, forbid, permit } from "@tollgate/core/policy";
 import { ProviderError } from "@tollgate/core/provider";
 import {
@@ -315,6 +315,70 @@ describe.each(stores)("an Idempotency-Key on %s", (_, open) => {
     const other = await gateway.as({ ...ada, source: "job" }).fetch(chat({}, key));
     expect(await failureOf(other)).toMatchObject({ code: "idempotency_mismatch" });
     expect(provider.calls).toHaveLength(1);
+  });
+
+  it.each([
+    ["a fallback", "eu/lab/m", []],
+    ["a target of a virtual gateway", "any/any/both", ["us/lab/m", "eu/lab/m"]],
+  ])(
+    "no longer gets an answer of %s that the API key may not use by now",
+    async (_case, model, targets) => {
+      const test = await started(open, {
+        gateways: ["us", "eu"],
+        ...noRetries,
+        ...(targets.length > 0 && { providers: { any: virtual({ both: targets }) } }),
+        policy: definePolicy({ rules: [permit("all", {}, { fallbacks: ["us/lab/m"] })] }),
+      });
+      test.provider.fail(refused, { when: ({ gateway }) => gateway === "eu" });
+      const ask = () => test.gateway.fetch(test.chat({ model }, key));
+      expect((await seen(await ask())).headers["x-service-model"]).toBe("us/lab/m");
+      expect((await seen(await ask())).replayed).toBe("true");
+      const { organizationId, id } = test.key;
+      await test.gateway.keys.update({ organizationId, id, models: ["eu/*/*", "any/*/*"] });
+      const repeat = await ask();
+      expect(repeat.status).toBe(403);
+      expect(await failureOf(repeat)).toMatchObject({ code: "policy_denied" });
+      const denied = await test.gateway.decisions.get({
+        organizationId,
+        id: repeat.headers.get("x-service-policy-decision-id") ?? "",
+      });
+      expect(denied).toMatchObject({ effect: "deny", facts: { gateway: "us" } });
+      const { data } = await test.gateway.decisions.list({ organizationId, effect: "deny" });
+      // A target of a virtual gateway that is denied is recorded too.
+      expect(data).toHaveLength(targets.length === 0 ? 1 : 2);
+      expect(await test.steps()).toHaveLength(1);
+    },
+  );
+
+  it("no longer gets an answer that the policy forbids in the higher class of both requests", async () => {
+    const test = await started(open, {
+      gateways: ["us", "eu"],
+      ...noRetries,
+      policy: definePolicy({
+        rules: [
+          forbid("not-us", { gateway: "us", from: "D3_RESTRICTED" }),
+          permit("all", {}, { fallbacks: ["us/lab/m"] }),
+        ],
+      }),
+    });
+    test.provider.fail(refused, { when: ({ gateway }) => gateway === "eu" });
+    const ask = () => test.gateway.fetch(test.chat({ model: "eu/lab/m" }, key));
+    expect((await seen(await ask())).headers["x-service-model"]).toBe("us/lab/m");
+    const { organizationId, id } = test.key;
+    const raised = { minimumDataClass: "D3_RESTRICTED", defaultDataClass: "D3_RESTRICTED" };
+    await test.gateway.keys.update({ organizationId, id, ...raised });
+    expect((await ask()).status).toBe(403);
+  });
+
+  it("gets no full answer if the policy permits only digests by now", async () => {
+    const store = open();
+    const { gateway, chat, clock } = await createTestGateway({ store });
+    expect((await gateway.fetch(chat({}, key))).status).toBe(200);
+    const policy = digestPolicy();
+    const strict = await createTestGateway({ store, clock, policy, ids: countingIds(1) });
+    const repeat = await strict.gateway.fetch(chat({}, key));
+    expect(repeat.status).toBe(409);
+    expect(await failureOf(repeat)).toMatchObject({ code: "idempotency_not_kept" });
   });
 
   it("of another API key or endpoint is unrelated", async () => {

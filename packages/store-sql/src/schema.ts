@@ -165,12 +165,12 @@ function responses({ text, integer, bytes, keyedTable }: SqlDialect): readonly s
 
 function claims({ text, integer, bytes, keyedTable }: SqlDialect): readonly string[] {
   return [
-    // Claims on idempotency keys. `idempotency_key` and `request` are digests. `headers` and `body` are the kept answer.
+    // Claims on idempotency keys. `idempotency_key` and `request` are digests. The last columns are the kept answer.
     `CREATE TABLE claims (
       organization_id ${text} NOT NULL, key_id ${text} NOT NULL, endpoint ${text} NOT NULL,
       idempotency_key ${bytes} NOT NULL, step_id ${text} NOT NULL, request ${bytes} NOT NULL,
       decision_id ${text} NOT NULL, data_class ${text} NOT NULL, opened_at ${integer} NOT NULL,
-      state ${text} NOT NULL, expires_at ${integer}, headers ${text}, body ${bytes},
+      state ${text} NOT NULL, expires_at ${integer}, model ${text}, headers ${text}, body ${bytes},
       PRIMARY KEY (organization_id, key_id, endpoint, idempotency_key))${keyedTable}`,
     // The claims of open Steps don't expire.
     `CREATE INDEX claims_by_expiry ON claims

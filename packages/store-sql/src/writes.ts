@@ -70,8 +70,8 @@ export const writes = {
   // An expired claim goes before the one that replaces it.
   removedClaim: removal("claims", ofClaim),
   claim: insertion("claim", "claims", claimColumns),
-  settledClaim: update("claims", ofClaim, ["state", "expires_at", "headers", "body"]),
-  forgottenClaim: update("claims", ofClaim, ["state", "headers", "body"]),
+  settledClaim: update("claims", ofClaim, ["state", "expires_at", "model", "headers", "body"]),
+  forgottenClaim: update("claims", ofClaim, ["state", "model", "headers", "body"]),
   part: insertion("insert", "transcript_parts", partColumns),
   erasedParts: update("transcript_parts", bySession, ["content", "salt"]),
   error: insertion("insert", "attempt_errors", errorColumns),

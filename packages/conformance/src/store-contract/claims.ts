@@ -6,6 +6,7 @@ import type { Intents } from "./intents.ts";
 
 const claim: ClaimIntent = { keySha256: "0a".repeat(32), requestSha256: "b0".repeat(32) };
 const answer: KeptAnswer = {
+  model: "us/lab/caf\u00e9",
   headers: { "content-type": "application/json", "x-note": '\u00e9 "quoted"' },
   body: Uint8Array.of(0, 1, 0x7f, 0x80, 0xff),
 };
@@ -65,7 +66,11 @@ export function claimTests(test: ContractTest): void {
 
   test("returns large kept answers", async (subject) => {
     const first = await openClaiming(subject);
-    const large = { headers: {}, body: Buffer.alloc(1_048_576, "a\u00e9") };
+    const large = {
+      model: "test/lab/large",
+      headers: {},
+      body: Buffer.alloc(1_048_576, "a\u00e9"),
+    };
     await settle(subject, first, { state: "kept", expiresAt: later, answer: large });
     const repeat = await subject.store.openStep(claiming(subject.intents));
     if (repeat.opened || repeat.refusal.code !== "claimed") return expect.fail("not refused");

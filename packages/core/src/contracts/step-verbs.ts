@@ -74,6 +74,8 @@ export interface EarlierClaim {
 
 /** A completed answer as the client got it. */
 export interface KeptAnswer {
+  /** The canonical id of the model that answered. The policy must still permit it before a repeat gets the answer. */
+  readonly model: string;
   readonly headers: Readonly<Record<string, string>>;
   /** UTF-8. */
   readonly body: Uint8Array;

@@ -1,4 +1,3 @@
-import type { KeptAnswer } from "../contracts/step-verbs.ts";
 import type { CompletionEvent } from "../domain/completion-event.ts";
 import { type GatewayError, toGatewayError } from "../errors/gateway-error.ts";
 import { EventOutput, eventStreamHeaders } from "../http/event-stream.ts";
@@ -7,7 +6,12 @@ import { maxKeptBytes } from "../idempotency/claim.ts";
 import type { Timed } from "../kernel/timers.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import { answerHeaders, decisionHeaders } from "../pipeline/decision-headers.ts";
-import type { AnswerReader, GovernedAnswer, SettledAnswer } from "../pipeline/governed-call.ts";
+import type {
+  AnswerReader,
+  GovernedAnswer,
+  PresentedAnswer,
+  SettledAnswer,
+} from "../pipeline/governed-call.ts";
 import { jsonHeaders, type RequestScope } from "./endpoint.ts";
 
 /** Presents an answer as a plain body: the fold of the same events that a stream would send. */
@@ -47,7 +51,7 @@ class PlainAnswer implements AnswerReader {
     return null;
   }
 
-  keep(settled: SettledAnswer): KeptAnswer | null {
+  keep(settled: SettledAnswer): PresentedAnswer | null {
     const { context, answer, bodyOf } = this.#plain;
     this.#body = bodyOf(settled);
     const body = Buffer.from(this.#body);
@@ -155,7 +159,7 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
     return this.#started.promise;
   }
 
-  keep(settled: SettledAnswer): KeptAnswer | null {
+  keep(settled: SettledAnswer): PresentedAnswer | null {
     if (this.#copy === null) return null;
     this.#ending = this.#copy.add(this.#writer.finish(settled));
     const body = this.#copy.bytes();

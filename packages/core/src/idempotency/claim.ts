@@ -88,11 +88,16 @@ export function claimedError({ found, openedAt }: EarlierClaim, now: number): Ga
         `The first request with this ${header} was interrupted, and the provider may have completed it. To run it again anyway, send a new key.`,
       );
     default:
-      return new GatewayError(
-        "idempotency_not_kept",
-        `The first request with this ${header} completed, but its answer was not kept. To run it again, send a new key.`,
-      );
+      return answerNotKept();
   }
+}
+
+/** The error for a repeat of a completed request whose answer isn't kept, or may no longer be given. */
+export function answerNotKept(): GatewayError {
+  return new GatewayError(
+    "idempotency_not_kept",
+    `The first request with this ${header} completed, but its answer was not kept. To run it again, send a new key.`,
+  );
 }
 
 /** The error for a key that repeats completed requests too often. */

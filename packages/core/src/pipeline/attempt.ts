@@ -6,7 +6,7 @@ import {
   type ProviderCall,
   ProviderError,
 } from "../contracts/provider.ts";
-import type { AttemptSettlement, KeptAnswer } from "../contracts/step-verbs.ts";
+import type { AttemptSettlement } from "../contracts/step-verbs.ts";
 import type { Hold } from "../domain/budget.ts";
 import { type CompletionFold, createFold } from "../domain/completion.ts";
 import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";
@@ -19,7 +19,7 @@ import { sealFields } from "../sessions/state-seal.ts";
 import { type AnswerIntake, createAnswerIntake } from "./answer-intake.ts";
 import type { Latencies } from "./choose-target.ts";
 import type { GatewayContext } from "./context.ts";
-import type { PreparedCall, SettledAnswer, TakeEvents } from "./governed-call.ts";
+import type { PreparedCall, PresentedAnswer, SettledAnswer, TakeEvents } from "./governed-call.ts";
 import type { OpenedStep } from "./open-step.ts";
 import { type PlannedAttempt, sentBefore } from "./plan-attempt.ts";
 import { noPlace, Turn } from "./upstreams.ts";
@@ -58,7 +58,7 @@ export interface StepRun {
   answered(finishReason: FinishReason): void;
   failed(thrown: unknown): void;
   /** The whole answer, if it is kept for repeats. */
-  keep(settled: SettledAnswer): KeptAnswer | null;
+  keep(settled: SettledAnswer): PresentedAnswer | null;
   /** The settlement is durable. */
   completed(settled: SettledAnswer): void;
   /** The Step could not be settled as completed. */

@@ -135,7 +135,7 @@ export interface AnswerReader {
    * The whole answer as the client gets it, for repeats of the request; null if it is too long. Called before the settlement,
    * and only if the answer is kept.
    */
-  keep(settled: SettledAnswer): KeptAnswer | null;
+  keep(settled: SettledAnswer): PresentedAnswer | null;
   /** The settlement is durable. Only now may the answer be marked as complete. */
   completed(settled: SettledAnswer): void;
   /** The answer failed. Its Step is settled as far as possible. */
@@ -143,6 +143,9 @@ export interface AnswerReader {
   /** The client left, so nobody reads the rest. An answer that is kept is still passed on. */
   left(): void;
 }
+
+/** A whole answer as the client gets it. */
+export type PresentedAnswer = Omit<KeptAnswer, "model">;
 
 /** The answer of an open Step. */
 export interface GovernedAnswer extends AnswerHead {
@@ -161,7 +164,7 @@ export interface GovernedAnswer extends AnswerHead {
 }
 
 /** The kept answer of an earlier Step, for a request that repeats another. */
-export interface ReplayedAnswer extends Pick<EarlierClaim, "stepId" | "decisionId"> {
+export interface ReplayedAnswer extends Pick<EarlierClaim, "stepId" | "decisionId" | "dataClass"> {
   readonly replayed: KeptAnswer;
 }
 

@@ -1,6 +1,8 @@
+import { highestClass } from "../domain/data-class.ts";
 import { formatModelId } from "../domain/model-id.ts";
 import type { DecisionRefusal } from "../domain/policy-decision.ts";
 import type { GatewayError } from "../errors/gateway-error.ts";
+import { answerNotKept } from "../idempotency/claim.ts";
 import type { Ticket } from "../limits/admission.ts";
 import { connectionRequired, type ModelRoute, type VirtualRoute } from "../routing/route.ts";
 import { classify } from "../sensitivity/classify.ts";
@@ -81,7 +83,7 @@ export async function execute(
         const chain = chaining instanceof Promise ? await chaining : chaining;
         const retryOf = call.isRetry ? await retriedStep(context, current, chain) : null;
         const opened = await openStep(context, current, { planned, chain, retryOf });
-        if ("replayed" in opened) return opened;
+        if ("replayed" in opened) return await permittedReplay(context, current, opened, routed);
         rememberConversation(current, routed, chain);
         return startStep(context, current, opened, ticket);
       } catch (thrown) {
@@ -99,6 +101,35 @@ export async function execute(
       }
     }
   }
+}
+
+/**
+ * Checks that the policy still permits the answer that a repeat would get: of the model that answered, in the higher class of
+ * both requests, with a transcript. A denial is recorded.
+ */
+async function permittedReplay(
+  context: GatewayContext,
+  call: PreparedCall,
+  answer: ReplayedAnswer,
+  current: RoutedDecision,
+): Promise<ReplayedAnswer> {
+  const { stepId, decisionId, replayed } = answer;
+  const classes = [answer.dataClass, current.dataClass];
+  const dataClass = highestClass(context.dataClasses, classes) ?? current.dataClass;
+  const isSame =
+    replayed.model === formatModelId(current.route.model) && dataClass === current.dataClass;
+  const route = isSame ? current.route : context.router.find(replayed.model);
+  const routed =
+    isSame || route === null
+      ? current
+      : decideRoute(context, call, { route, dataClass, first: null });
+  const { decision } = routed;
+  const refused = refusedByDecision(routed);
+  if (refused !== null)
+    throw answered(context, call, routed, await refuse(context, call, { decision, ...refused }));
+  const decisions = [decision, current.decision];
+  if (route !== null && decisions.every((one) => meet.transcript(one) === "full")) return answer;
+  throw withDecision(answerNotKept(), context.headerNames, { dataClass, decisionId, stepId });
 }
 
 /** The error for the caller, with the headers of its decision. Notifies observers of a refusal. */
@@ -171,14 +202,12 @@ function permitted(
   call: PreparedCall,
   routed: RoutedDecision,
 ): PlannedAttempt | Promise<PlannedAttempt> {
-  const { decision, route } = routed;
+  const { decision } = routed;
   const refused = async (refusal: DecisionRefusal | null, error: GatewayError): Promise<never> => {
     throw await refuse(context, call, { decision, refusal, error });
   };
-  if (decision.effect === "deny") return refused(null, policyDenied(decision));
-  // Comes before any budget: a missing account doesn't depend on the money left.
-  if (!meet.connection(decision, route.connection))
-    return refused({ by: "connection" }, connectionRequired());
+  const early = refusedByDecision(routed);
+  if (early !== null) return refused(early.refusal, early.error);
   const priced = (planned: PlannedAttempt | null): PlannedAttempt | Promise<PlannedAttempt> =>
     planned ?? refused(refusedByPrice(routed), priceUnknown(routed));
   const plan = (isReached: boolean): PlannedAttempt | Promise<PlannedAttempt> => {
@@ -190,6 +219,18 @@ function permitted(
   if (call.selection === undefined) return plan(true);
   const connected = isConnected(context, call.caller, connectionOf(routed.route));
   return connected instanceof Promise ? connected.then(plan) : plan(connected);
+}
+
+/** How the decision alone refuses the call; null if it doesn't. */
+function refusedByDecision({ decision, route }: RoutedDecision): {
+  readonly refusal: DecisionRefusal | null;
+  readonly error: GatewayError;
+} | null {
+  if (decision.effect === "deny") return { refusal: null, error: policyDenied(decision) };
+  // Comes before any budget: a missing account doesn't depend on the money left.
+  return meet.connection(decision, route.connection)
+    ? null
+    : { refusal: { by: "connection" }, error: connectionRequired() };
 }
 
 function connectionOf({ model, connection }: ModelRoute) {

@@ -108,7 +108,7 @@ function repeat(
   const { stepId, decisionId, dataClass, answer } = claim;
   const wait =
     answer && context.replays.take(JSON.stringify([caller.organizationId, caller.keyId]));
-  if (answer !== null && wait === null) return { stepId, decisionId, replayed: answer };
+  if (answer !== null && wait === null) return { stepId, decisionId, dataClass, replayed: answer };
   const error = wait === null ? claimedError(claim, context.clock.now()) : tooManyReplays(wait);
   throw withDecision(error, context.headerNames, { dataClass, decisionId, stepId });
 }

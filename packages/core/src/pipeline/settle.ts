@@ -139,7 +139,9 @@ export function isAnswerKept(
 function completedClaim(run: StepRun, settled: SettledAnswer): ClaimEnding {
   const expiresAt = claimExpiry(settled.settledAt);
   const answer = keepsContent(run) ? run.keep(settled) : null;
-  return answer === null ? { state: "not_kept", expiresAt } : { state: "kept", expiresAt, answer };
+  if (answer === null) return { state: "not_kept", expiresAt };
+  const model = formatModelId(run.attempt.planned.attempt);
+  return { state: "kept", expiresAt, answer: { ...answer, model } };
 }
 
 /** A repeat may run again only if no provider can have completed the request. */

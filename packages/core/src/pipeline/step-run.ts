@@ -2,12 +2,7 @@ import { knownOutputTokens } from "../attempts/meter-attempt.ts";
 import { mayFallBack, mayRetry, retryWait } from "../attempts/retry.ts";
 import { upstreamFailure } from "../attempts/upstream-failure.ts";
 import { ProviderError } from "../contracts/provider.ts";
-import type {
-  AttemptIntent,
-  AttemptSettlement,
-  KeptAnswer,
-  RefusedHold,
-} from "../contracts/step-verbs.ts";
+import type { AttemptIntent, AttemptSettlement, RefusedHold } from "../contracts/step-verbs.ts";
 import { type Hold, isBudgetUnit } from "../domain/budget.ts";
 import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";
 import { formatModelId } from "../domain/model-id.ts";
@@ -21,7 +16,13 @@ import type { ModelRoute } from "../routing/route.ts";
 import { ClientClosed, RunningAttempt, type StepRun, seenOf } from "./attempt.ts";
 import type { GatewayContext } from "./context.ts";
 import { withDecision } from "./decision-headers.ts";
-import type { AnswerReader, GovernedAnswer, PreparedCall, SettledAnswer } from "./governed-call.ts";
+import type {
+  AnswerReader,
+  GovernedAnswer,
+  PreparedCall,
+  PresentedAnswer,
+  SettledAnswer,
+} from "./governed-call.ts";
 import { meet } from "./obligations.ts";
 import { type OpenedStep, recordRefusal, refusedByHold, refusedByPrice } from "./open-step.ts";
 import {
@@ -195,7 +196,7 @@ class StepExecution implements StepRun, Timed {
     else void settleCompleted(this.context, this, finishReason);
   }
 
-  keep(settled: SettledAnswer): KeptAnswer | null {
+  keep(settled: SettledAnswer): PresentedAnswer | null {
     return this.isKept && this.#reader !== null ? this.#reader.keep(settled) : null;
   }
 

@@ -8,7 +8,7 @@ import { fromHex, toHex } from "./session-row.ts";
 export const claimColumns = [
   ...["organization_id", "key_id", "endpoint", "idempotency_key"],
   ...["step_id", "request", "decision_id", "data_class", "opened_at"],
-  ...["state", "expires_at", "headers", "body"],
+  ...["state", "expires_at", "model", "headers", "body"],
 ] as const;
 
 /** The columns that find a claim. */
@@ -62,7 +62,8 @@ export function forgottenClaimToRow(name: ClaimName): SqlParameters {
 }
 
 function answerToRow(answer: KeptAnswer | null): SqlParameters {
-  return { headers: answer && JSON.stringify(answer.headers), body: answer?.body ?? null };
+  const headers = answer && JSON.stringify(answer.headers);
+  return { model: answer?.model ?? null, headers, body: answer?.body ?? null };
 }
 
 /** The claim in a row. */
@@ -77,7 +78,7 @@ export function claimFromRow(row: unknown): ClaimRecord {
     openedAt: read.integer("opened_at"),
     state: stateOf(read.text("state")),
     expiresAt: read.integerOrNull("expires_at"),
-    answer: headers && { headers, body: read.bytes("body") },
+    answer: headers && { model: read.text("model"), headers, body: read.bytes("body") },
   };
 }
 
