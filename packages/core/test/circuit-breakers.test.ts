@@ -3,6 +3,7 @@ import { type Delivery, ProviderError } from "@tollgate/core/provider";
 import { createTestGateway, type TestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { eventLog } from "./event-log.ts";
+import { openOwnGateways } from "./own-gateways.ts";
 import { stores } from "./stores.ts";
 import { failureOf, streamed } from "./wire.ts";
 
@@ -56,7 +57,12 @@ describe("a circuit breaker", () => {
       test.provider.fail(down, { times: 3 });
       expect(await test.askTimes(3)).toEqual([503, 503, 503]);
       expect(test.log.seen.filter(({ type }) => type.startsWith("breaker."))).toEqual([
-        { type: "breaker.opened", at: expect.any(Number), model: "test/tollgate/scripted" },
+        {
+          type: "breaker.opened",
+          at: expect.any(Number),
+          model: "test/tollgate/scripted",
+          organizationId: null,
+        },
       ]);
       await test.clock.advance("5s");
       const answer = await test.gateway.fetch(test.chat());
@@ -80,6 +86,32 @@ describe("a circuit breaker", () => {
       ]);
     },
   );
+
+  it("declines only the organization whose own account fails", async () => {
+    const log = eventLog();
+    const upstreams = { own: { breaker } };
+    const test = await openOwnGateways({ upstreams, observers: log.observers });
+    const { connections } = test.gateway;
+    const other = await test.createKey({ organizationId: "globex" });
+    const model = "own/a/b";
+    for (const organizationId of [test.key.organizationId, "globex"])
+      await connections.set({ organizationId, gateway: "own", apiKey: `sk-${organizationId}` });
+    test.upstream.fail(down, { times: 4, when: ({ credential }) => credential === "sk-globex" });
+    const ask = async (chat: typeof test.chat) => {
+      const answer = await test.gateway.fetch(chat({ model }));
+      await answer.text();
+      return answer.status;
+    };
+    for (let asked = 0; asked < 4; asked++) expect(await ask(other.chat)).toBe(503);
+    expect(test.credentials()).toHaveLength(3);
+    expect(await ask(test.chat)).toBe(200);
+    expect(log.seen.filter(({ type }) => type === "breaker.opened")).toMatchObject([
+      { model, organizationId: "globex" },
+    ]);
+    await test.clock.advance("20s");
+    expect(await ask(other.chat)).toBe(503);
+    expect(test.credentials()).toHaveLength(5);
+  });
 
   it("lets one call through after its pause, and closes when that is answered", async () => {
     const test = await open();

@@ -5,6 +5,7 @@ import { countingIds, createTestGateway, type TestGateway } from "@tollgate/test
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { eventLog } from "./event-log.ts";
+import { openOwnGateways } from "./own-gateways.ts";
 import { stores } from "./stores.ts";
 import { completionOf, failureOf } from "./wire.ts";
 
@@ -218,6 +219,29 @@ describe("a virtual gateway", () => {
     test.provider.reply({ text: "OK", delay: 400 }, { times: Number.POSITIVE_INFINITY });
     for (let asked = 0; asked < 3; asked++) await (await test.ask()).text();
     expect(test.called()).toEqual(["one", "two", "two", "two"]);
+  });
+
+  it("measures an organization's own account apart from those of others", async () => {
+    const best = virtual({ fast: { by: "latency", targets: ["own/a/b", "spare/a/b"] } });
+    const test = await openOwnGateways({ providers: { best } });
+    const other = await test.createKey({ organizationId: "globex" });
+    for (const organizationId of [test.key.organizationId, "globex"])
+      for (const gateway of ["own", "spare"])
+        await test.gateway.connections.set({ organizationId, gateway, apiKey: organizationId });
+    test.upstream.fail(down, { when: ({ credential }) => credential === "globex" });
+    const served = async (chat: typeof test.chat) => {
+      const answer = await test.gateway.fetch(chat({ model: "best/any/fast" }));
+      await answer.text();
+      return answer.headers.get("x-service-model");
+    };
+    const own: (string | null)[] = [];
+    const others: (string | null)[] = [];
+    for (let asked = 0; asked < 3; asked++) {
+      others.push(await served(other.chat));
+      own.push(await served(test.chat));
+    }
+    expect(others).toEqual(["spare/a/b", "spare/a/b", "spare/a/b"]);
+    expect(own).toEqual(["own/a/b", "spare/a/b", "own/a/b"]);
   });
 
   it("sends only one call to find out a latency", async () => {

@@ -154,12 +154,14 @@ export type GatewayEvent =
     }
   /**
    * The breaker of a model opened, lets one call through as a probe, or closed because its probe was answered. `model` is
-   * the full id. Each process has its own breakers.
+   * the full id. Each process has its own breakers. On a customer-owned connection, each organization has its own, too, and
+   * `organizationId` names it; null for the platform's account.
    */
   | {
       readonly type: "breaker.opened" | "breaker.half_opened" | "breaker.closed";
       readonly at: number;
       readonly model: string;
+      readonly organizationId: string | null;
     }
   /**
    * An organization's own credential can't be decrypted: `keyId` can't unwrap its data key, or it was not sealed for this

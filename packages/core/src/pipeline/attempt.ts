@@ -12,7 +12,6 @@ import { type CompletionFold, createFold } from "../domain/completion.ts";
 import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";
 import { tokensOfBytes } from "../domain/estimate.ts";
 import type { Message } from "../domain/message.ts";
-import { formatModelId } from "../domain/model-id.ts";
 import { stateOrigin } from "../domain/provider-state.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import { sealFields } from "../sessions/state-seal.ts";
@@ -22,7 +21,7 @@ import type { GatewayContext } from "./context.ts";
 import type { PreparedCall, PresentedAnswer, SettledAnswer, TakeEvents } from "./governed-call.ts";
 import type { OpenedStep } from "./open-step.ts";
 import { type PlannedAttempt, sentBefore } from "./plan-attempt.ts";
-import { noPlace, Turn } from "./upstreams.ts";
+import { accountOf, type ModelAccount, noPlace, Turn } from "./upstreams.ts";
 
 /** A running Step: its attempts one after the other, until it ends. */
 export interface StepRun {
@@ -138,7 +137,7 @@ export class RunningAttempt implements AnswerSink {
       this.admitted();
       return;
     }
-    this.#turn = new Turn(upstream, model, this);
+    this.#turn = new Turn(upstream, this.#account(), this);
     this.#turn.start();
     if (this.#turn.isWaiting) this.#expectEvent(clock.monotonic(), upstream.rules.queueWait);
   }
@@ -248,9 +247,8 @@ export class RunningAttempt implements AnswerSink {
 
   #noteAsked(now: number): void {
     const { context, call } = this.#run;
-    const model = formatModelId(this.planned.attempt);
     this.#askedAt = now;
-    this.#findsLatency = context.latencies?.asked(model, call.stream, now) ?? false;
+    this.#findsLatency = context.latencies?.asked(this.#account(), call.stream, now) ?? false;
   }
 
   /** Records events and passes on those that the client may see. */
@@ -318,10 +316,7 @@ export class RunningAttempt implements AnswerSink {
     this.endedAt = this.#run.context.clock.monotonic();
     this.#silentAt = never;
     if (this.#findsLatency)
-      this.#run.context.latencies?.ended(
-        formatModelId(this.planned.attempt),
-        this.#run.call.stream,
-      );
+      this.#run.context.latencies?.ended(this.#account(), this.#run.call.stream);
     this.#endCall();
   }
 
@@ -335,8 +330,11 @@ export class RunningAttempt implements AnswerSink {
   }
 
   #latency(now: number): Parameters<Latencies["answered"]> {
-    const model = formatModelId(this.planned.attempt);
-    return [model, this.#run.call.stream, { asked: this.#askedAt ?? now, now }];
+    return [this.#account(), this.#run.call.stream, { asked: this.#askedAt ?? now, now }];
+  }
+
+  #account(): ModelAccount {
+    return accountOf(this.planned.routed.route, this.#run.call.caller.organizationId);
   }
 
   /** Whether its end counts against the provider. Only silence does if the whole Step was stopped. */

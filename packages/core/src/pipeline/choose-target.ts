@@ -4,7 +4,7 @@ import type { Clock } from "../kernel/clock.ts";
 import { sha256 } from "../kernel/digest.ts";
 import type { IdSource } from "../kernel/ids.ts";
 import type { ModelRoute, RoutedTarget, VirtualRoute } from "../routing/route.ts";
-import type { Upstream } from "./upstreams.ts";
+import { accountOf, type ModelAccount, type Upstream } from "./upstreams.ts";
 
 /** The least latency of a failed attempt, or a provider that fails fast would be the fastest. Milliseconds. */
 const failedMs = 10_000;
@@ -12,15 +12,22 @@ const failedMs = 10_000;
 const freshMs = 300_000;
 /** The weight of the newest latency in the average. */
 const newest = 0.3;
+/** How many latencies a process remembers. Organizations with their own accounts have one each. */
+const maxLatencies = 10_000;
 
 interface Latency {
   milliseconds: number;
   at: number;
 }
 
+interface Span {
+  readonly asked: number;
+  readonly now: number;
+}
+
 /**
- * The average times to first output of models, apart for streams and plain answers. Each process has its own. Times are
- * monotonic, in milliseconds.
+ * The average times to first output of models, apart for accounts, and for streams and plain answers. Each process has its
+ * own. Times are monotonic, in milliseconds.
  */
 export class Latencies {
   readonly #models: ReadonlySet<string>;
@@ -31,8 +38,8 @@ export class Latencies {
   }
 
   /** Null if it isn't known; infinity while the first call finds it out. */
-  of(model: string, stream: boolean, now: number): number | null {
-    const known = this.#known.get(nameOf(model, stream));
+  of(account: ModelAccount, stream: boolean, now: number): number | null {
+    const known = this.#known.get(nameOf(account, stream));
     return known === undefined || now - known.at > freshMs ? null : known.milliseconds;
   }
 
@@ -40,35 +47,42 @@ export class Latencies {
    * A call asks a model. Returns whether it is the one that finds out the latency. Until it has, others don't choose the model
    * for being unknown.
    */
-  asked(model: string, stream: boolean, now: number): boolean {
-    if (!this.#models.has(model) || this.of(model, stream, now) !== null) return false;
-    const milliseconds = Number.POSITIVE_INFINITY;
-    this.#known.set(nameOf(model, stream), { milliseconds, at: now });
+  asked(account: ModelAccount, stream: boolean, now: number): boolean {
+    if (!this.#models.has(account.model) || this.of(account, stream, now) !== null) return false;
+    this.#set(nameOf(account, stream), { milliseconds: Number.POSITIVE_INFINITY, at: now });
     return true;
   }
 
   /** The call that was to find out the latency has ended. If it didn't, the next call tries. */
-  ended(model: string, stream: boolean): void {
-    const name = nameOf(model, stream);
+  ended(account: ModelAccount, stream: boolean): void {
+    const name = nameOf(account, stream);
     if (this.#known.get(name)?.milliseconds === Number.POSITIVE_INFINITY) this.#known.delete(name);
   }
 
-  answered(model: string, stream: boolean, { asked, now }: { asked: number; now: number }): void {
-    if (!this.#models.has(model)) return;
-    const name = nameOf(model, stream);
+  answered(account: ModelAccount, stream: boolean, { asked, now }: Span): void {
+    if (!this.#models.has(account.model)) return;
+    const name = nameOf(account, stream);
     const known = this.#known.get(name);
     const average = known && Number.isFinite(known.milliseconds) ? known.milliseconds : now - asked;
     const milliseconds = average + newest * (now - asked - average);
-    this.#known.set(name, { milliseconds, at: now });
+    this.#set(name, { milliseconds, at: now });
   }
 
-  failed(model: string, stream: boolean, { asked, now }: { asked: number; now: number }): void {
-    this.answered(model, stream, { asked: Math.min(asked, now - failedMs), now });
+  failed(account: ModelAccount, stream: boolean, { asked, now }: Span): void {
+    this.answered(account, stream, { asked: Math.min(asked, now - failedMs), now });
+  }
+
+  /** Makes room by forgetting the one that was set the longest ago. */
+  #set(name: string, latency: Latency): void {
+    this.#known.delete(name);
+    const [oldest] = this.#known.size < maxLatencies ? [] : this.#known.keys();
+    if (oldest !== undefined) this.#known.delete(oldest);
+    this.#known.set(name, latency);
   }
 }
 
-function nameOf(model: string, stream: boolean): string {
-  return `${stream ? "stream" : "plain"} ${model}`;
+function nameOf({ name }: ModelAccount, stream: boolean): string {
+  return `${stream ? "stream" : "plain"} ${name}`;
 }
 
 /** The latencies of the targets that are chosen by them; null if none is. */
@@ -151,6 +165,7 @@ interface ChoosingGateway {
 /** A call that is about to choose. */
 interface ChoosingCall {
   readonly requested: string;
+  readonly organizationId: string;
   readonly stream: boolean;
   /** The Session that it continues; null for a new one. */
   readonly sessionId: string | null;
@@ -160,13 +175,13 @@ interface ChoosingCall {
 export function selectTarget(
   context: ChoosingGateway,
   { id, by, targets }: VirtualRoute,
-  { requested, stream, sessionId }: ChoosingCall,
+  { requested, organizationId, stream, sessionId }: ChoosingCall,
 ): TargetSelection {
   const newSessionId = context.ids.uuid();
   const session = sessionId ?? newSessionId;
-  const ranked = rank(context, { by, targets, stream, session });
-  const isBroken = ({ route: { model } }: RankedTarget): boolean =>
-    context.upstreams?.get(model.gateway)?.declines(model) ?? false;
+  const ranked = rank(context, { by, targets, organizationId, stream, session });
+  const isBroken = ({ route }: RankedTarget): boolean =>
+    context.upstreams?.get(route.model.gateway)?.declines(route, organizationId) ?? false;
   const broken = ranked.filter(isBroken);
   const order =
     broken.length === 0 ? ranked : [...ranked.filter((one) => !isBroken(one)), ...broken];
@@ -183,11 +198,13 @@ function rank(
   {
     by,
     targets,
+    organizationId,
     stream,
     session,
   }: {
     readonly by: TargetStrategy;
     readonly targets: readonly RoutedTarget[];
+    readonly organizationId: string;
     readonly stream: boolean;
     readonly session: string;
   },
@@ -203,7 +220,7 @@ function rank(
       const now = clock.monotonic();
       return targets
         .map(({ route }) => {
-          const latencyMs = latencies?.of(formatModelId(route.model), stream, now) ?? null;
+          const latencyMs = latencies?.of(accountOf(route, organizationId), stream, now) ?? null;
           return { route, latencyMs };
         })
         .toSorted((one, other) => compare(one.latencyMs ?? -1, other.latencyMs ?? -1));

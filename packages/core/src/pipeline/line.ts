@@ -168,7 +168,9 @@ function withTargets(
 ): PreparedCall {
   const sessionId = call.state.continued?.session?.sessionId ?? null;
   const { model: requested, stream } = call;
-  return { ...call, selection: selectTarget(context, virtual, { requested, stream, sessionId }) };
+  const { organizationId } = call.caller;
+  const choosing = { requested, organizationId, stream, sessionId };
+  return { ...call, selection: selectTarget(context, virtual, choosing) };
 }
 
 /** How often a call may start over because it would continue a different Session than the one it read. */

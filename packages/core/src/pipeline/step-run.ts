@@ -395,7 +395,7 @@ async function retrySameModel(
 ): Promise<PlannedAttempt | null> {
   const retry = run.retries;
   if (!mayRetry(failure, context.retry) || retry >= context.retry.max) return null;
-  if (isBroken(context, run.attempt.planned.routed.route)) return null;
+  if (isBroken(context, run, run.attempt.planned.routed.route)) return null;
   const spread = (context.ids.bytes(1)[0] ?? 0) / 255;
   const wait = retryWait(failure, context.retry, { retry, spread });
   if (wait === null) return null;
@@ -452,8 +452,9 @@ async function fallback(
 }
 
 /** Whether the breaker of a model is open. */
-function isBroken({ upstreams }: GatewayContext, { model }: ModelRoute): boolean {
-  return upstreams?.get(model.gateway)?.declines(model) ?? false;
+function isBroken({ upstreams }: GatewayContext, { call }: StepRun, route: ModelRoute): boolean {
+  const upstream = upstreams?.get(route.model.gateway);
+  return upstream?.declines(route, call.caller.organizationId) ?? false;
 }
 
 /**
@@ -468,7 +469,7 @@ async function permittedFallback(
   const route = context.router.find(model);
   if (route === null) return null;
   const { selection } = run.call;
-  if (isBroken(context, route)) {
+  if (isBroken(context, run, route)) {
     selection?.passOver(model, "breaker_open", null);
     return null;
   }

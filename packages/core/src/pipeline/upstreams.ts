@@ -6,9 +6,10 @@ import {
   defaultBreakerRules,
 } from "../attempts/circuit-breaker.ts";
 import type { GatewayEvent } from "../contracts/observer.ts";
-import { formatModelId, type ModelId } from "../domain/model-id.ts";
+import { formatModelId } from "../domain/model-id.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { type Duration, parseDuration } from "../kernel/duration.ts";
+import type { ModelRoute } from "../routing/route.ts";
 
 /** When a model's circuit breaker opens, and for how long. */
 export interface BreakerConfiguration {
@@ -58,15 +59,34 @@ interface Applicant {
 
 const maxBreakers = 1_000;
 
+/** A model as one account reaches it. */
+export interface ModelAccount {
+  /** The full id. */
+  readonly model: string;
+  /** The organization that owns the account; null for the platform's. */
+  readonly organizationId: string | null;
+  readonly name: string;
+}
+
+/** The account with which an organization calls a model. Its own account says nothing about those of others. */
+export function accountOf(
+  { model, connection }: Pick<ModelRoute, "model" | "connection">,
+  organizationId: string,
+): ModelAccount {
+  const id = formatModelId(model);
+  if (connection === "platform") return { model: id, organizationId: null, name: id };
+  return { model: id, organizationId, name: JSON.stringify([organizationId, id]) };
+}
+
 /**
- * The upstream of a gateway: its places, the line for them, first come, first served, and the breakers of its models. Each
- * process has its own.
+ * The upstream of a gateway: its places, the line for them, first come, first served, and the breakers of its models: one
+ * for all callers, or one for each organization if these bring their own accounts. Each process has its own.
  */
 export class Upstream {
   readonly rules: UpstreamRules;
   readonly #clock: Clock;
   readonly #notify: (event: GatewayEvent) => void;
-  /** Only models that failed lately have one. */
+  /** By the names of accounts. Only models that failed lately have one. */
   readonly #breakers = new Map<string, CircuitBreaker>();
   readonly #line = new Set<Turn>();
   #taken = 0;
@@ -78,19 +98,19 @@ export class Upstream {
     this.#notify = notify;
   }
 
-  /** Whether the model's breaker declines calls now. */
-  declines(model: ModelId): boolean {
-    return this.#breakers.size > 0 && this.declinesFor(formatModelId(model)) > 0;
+  /** Whether the breaker of a model declines calls of an organization now. */
+  declines(route: ModelRoute, organizationId: string): boolean {
+    return this.#breakers.size > 0 && this.declinesFor(accountOf(route, organizationId)) > 0;
   }
 
-  /** How long the breaker of a model id declines calls, in milliseconds; 0 if it lets the next one through. */
-  declinesFor(model: string): number {
-    return this.#breakers.get(model)?.declinesFor(this.#clock.monotonic()) ?? 0;
+  /** How long the breaker of an account declines calls, in milliseconds; 0 if it lets the next one through. */
+  declinesFor({ name }: ModelAccount): number {
+    return this.#breakers.get(name)?.declinesFor(this.#clock.monotonic()) ?? 0;
   }
 
   /** Lets a call through. Returns whether its end decides on an open breaker. */
-  letThrough(model: string): boolean {
-    return this.#breakers.get(model)?.enter() ?? false;
+  letThrough({ name }: ModelAccount): boolean {
+    return this.#breakers.get(name)?.enter() ?? false;
   }
 
   /** Gives the turn a place at once or one in the line, or declines it. */
@@ -125,34 +145,34 @@ export class Upstream {
   }
 
   /** Counts a call that ended, or a probe that is being answered. */
-  count(model: string, outcome: TurnOutcome, isProbe: boolean): void {
+  count(account: ModelAccount, outcome: TurnOutcome, isProbe: boolean): void {
     const { breaker: rules } = this.rules;
     if (rules === null) return;
     const now = this.#clock.monotonic();
-    const known = this.#breakers.get(model);
-    if (outcome === "fault") (known ?? this.#addBreaker(model, rules)).failed(now, isProbe);
+    const known = this.#breakers.get(account.name);
+    if (outcome === "fault") (known ?? this.#addBreaker(account, rules)).failed(now, isProbe);
     else if (outcome === "answered" && isProbe) known?.recovered();
     else if (outcome === "answered") known?.answered(now);
     else if (isProbe) known?.inconclusive();
   }
 
-  #addBreaker(model: string, rules: BreakerRules): CircuitBreaker {
+  #addBreaker(account: ModelAccount, rules: BreakerRules): CircuitBreaker {
     if (this.#breakers.size === maxBreakers) this.#dropBreaker();
-    const breaker = new CircuitBreaker(rules, (change) => this.#changed(model, change));
-    this.#breakers.set(model, breaker);
+    const breaker = new CircuitBreaker(rules, (change) => this.#changed(account, change));
+    this.#breakers.set(account.name, breaker);
     return breaker;
   }
 
   /** Makes room for another breaker: the oldest that is closed goes first. */
   #dropBreaker(): void {
     const all = [...this.#breakers];
-    const [model] = all.find(([, { isClosed }]) => isClosed) ?? all[0] ?? [];
-    if (model !== undefined) this.#breakers.delete(model);
+    const [name] = all.find(([, { isClosed }]) => isClosed) ?? all[0] ?? [];
+    if (name !== undefined) this.#breakers.delete(name);
   }
 
-  #changed(model: string, change: BreakerChange): void {
-    if (change === "closed") this.#breakers.delete(model);
-    this.#notify({ type: `breaker.${change}`, at: this.#clock.now(), model });
+  #changed({ name, model, organizationId }: ModelAccount, change: BreakerChange): void {
+    if (change === "closed") this.#breakers.delete(name);
+    this.#notify({ type: `breaker.${change}`, at: this.#clock.now(), model, organizationId });
   }
 }
 
@@ -192,14 +212,14 @@ function breakerRulesOf({ window, pause, ...counts }: BreakerConfiguration): Bre
 /** An attempt's turn at its upstream, from asking for a place to its end. */
 export class Turn {
   readonly #upstream: Upstream;
-  readonly #model: string;
+  readonly #account: ModelAccount;
   readonly #applicant: Applicant;
   #state: "waiting" | "running" | "over" = "waiting";
   #isProbe = false;
 
-  constructor(upstream: Upstream, model: ModelId, applicant: Applicant) {
+  constructor(upstream: Upstream, account: ModelAccount, applicant: Applicant) {
     this.#upstream = upstream;
-    this.#model = formatModelId(model);
+    this.#account = account;
     this.#applicant = applicant;
   }
 
@@ -210,7 +230,7 @@ export class Turn {
 
   /** Asks for a place. The applicant may be admitted or declined before this returns. */
   start(): void {
-    const wait = this.#upstream.declinesFor(this.#model);
+    const wait = this.#upstream.declinesFor(this.#account);
     if (wait > 0) this.decline(breakerOpen(wait));
     else this.#upstream.enter(this);
   }
@@ -218,10 +238,10 @@ export class Turn {
   /** It has a place. In the meantime, the breaker may have opened. */
   begin(): void {
     this.#state = "running";
-    const wait = this.#upstream.declinesFor(this.#model);
+    const wait = this.#upstream.declinesFor(this.#account);
     if (wait > 0) this.decline(breakerOpen(wait));
     else {
-      this.#isProbe = this.#upstream.letThrough(this.#model);
+      this.#isProbe = this.#upstream.letThrough(this.#account);
       this.#applicant.admitted();
     }
   }
@@ -235,7 +255,7 @@ export class Turn {
   heard(): void {
     if (!this.#isProbe) return;
     this.#isProbe = false;
-    this.#upstream.count(this.#model, "answered", true);
+    this.#upstream.count(this.#account, "answered", true);
   }
 
   /** Ends the turn, and frees its place or leaves the line. */
@@ -244,7 +264,7 @@ export class Turn {
     this.#state = "over";
     if (state === "waiting") this.#upstream.leaveLine(this);
     if (state !== "running") return;
-    this.#upstream.count(this.#model, outcome, this.#isProbe);
+    this.#upstream.count(this.#account, outcome, this.#isProbe);
     this.#upstream.free();
   }
 }
