@@ -10,11 +10,12 @@ import type { Observer } from "./contracts/observer.ts";
 import type { Policy } from "./contracts/policy.ts";
 import type { Provider } from "./contracts/provider.ts";
 import type { Budget } from "./domain/budget.ts";
-import { defaultDeadlines, defaultLimits } from "./domain/limits.ts";
+import { defaultDeadlines, defaultLimits, type Limits } from "./domain/limits.ts";
 import { listed, lowerAscii } from "./domain/pattern.ts";
 import type { RateLimit } from "./domain/rate-limit.ts";
 import { defaultRetention, type Retention } from "./domain/retention.ts";
 import type { Problem } from "./errors/gateway-error.ts";
+import { copiedBytes } from "./idempotency/claim.ts";
 import { invalidInput, problemAt, read, tryRead } from "./input/read.ts";
 import { type Clock, systemClock } from "./kernel/clock.ts";
 import { type Duration, parseDuration } from "./kernel/duration.ts";
@@ -111,14 +112,25 @@ export function readOptions(options: GatewayOptions): GatewayContext {
     toolOutputs: options.toolOutputs ?? "text",
     latencies: createLatencies(router.virtualModels),
     upstreams: createUpstreams(checked.upstreams ?? {}, clock, notify),
-    replays: createPaces(clock, { burst: 300, interval: 200, maxOwners: 10_000 }),
-    drains: createSlots({ max: limits.drains, maxPerOwner: limits.drainsPerKey }),
+    ...createKeyLimits(limits, clock),
     admission: createAdmission(options.load, { ...limits, turn: deadlines.turn }, clock),
     openSteps: createOpenSteps(ids.uuid()),
     clock,
     timers: createTimers(clock),
     ids,
     ...observing,
+  };
+}
+
+/** The limits that each API key has in this process. */
+function createKeyLimits(
+  { drains, drainsPerKey }: Limits,
+  clock: Clock,
+): Pick<GatewayContext, "replays" | "drains" | "copies"> {
+  return {
+    replays: createPaces(clock, { burst: 300, interval: 200, maxOwners: 10_000 }),
+    drains: createSlots({ max: drains, maxPerOwner: drainsPerKey }),
+    copies: createSlots(copiedBytes),
   };
 }
 

@@ -496,6 +496,66 @@ describe("an Idempotency-Key", () => {
     expect(test.provider.calls).toHaveLength(0);
   });
 
+  it("keeps no more than 8 MiB of one API key's running streams, and 64 MiB of all", async () => {
+    const test = await createTestGateway();
+    const piece = "x".repeat(50_000);
+    test.provider.reply({ text: Array<string>(18).fill(piece) }, { times: 100 });
+    const keys = await Promise.all(
+      Array.from({ length: 9 }, (_, at) => test.createKey({ label: `key ${at}` })),
+    );
+    const ask = (chat: TestGateway["chat"], name: string) =>
+      test.gateway.fetch(chat({ stream: true }, { "idempotency-key": name }));
+    const hold = test.provider.hold({ afterEvents: 19 });
+    const streams: ReadableStreamDefaultReader<Uint8Array>[] = [];
+    // 9 copies of 0.9 MB fit into 8 MiB, and fewer than 75 into 64 MiB.
+    for (const { chat } of keys)
+      for (let at = 0; at < 10; at++) {
+        const stream = (await ask(chat, `${at}`)).body?.getReader();
+        if (stream === undefined) return expect.fail("no body");
+        await readUntil(stream, 900_000);
+        streams.push(stream);
+      }
+    hold.release();
+    for (const stream of streams) await readUntil(stream, Number.POSITIVE_INFINITY);
+    const replayed: number[] = [];
+    for (const { chat } of keys) {
+      const repeats = Array.from({ length: 10 }, (_, at) => ask(chat, `${at}`));
+      const statuses = (await Promise.all(repeats)).map(({ status }) => status);
+      expect(new Set([...statuses, 200, 409]).size).toBe(2);
+      replayed.push(statuses.filter((status) => status === 200).length);
+    }
+    expect(replayed.slice(0, 8)).toEqual([9, 9, 9, 9, 9, 9, 9, 9]);
+    expect(replayed[8]).toBeLessThan(3);
+    // The ended streams left their room.
+    const [{ chat } = test] = keys.slice(-1);
+    await (await ask(chat, "later")).text();
+    expect((await ask(chat, "later")).status).toBe(200);
+  });
+
+  it("keeps no more calls going after their clients left than limits.drains", async () => {
+    const log = eventLog();
+    const limits = { drainsPerKey: 1 };
+    const test = await createTestGateway({ limits, observers: log.observers });
+    const hold = test.provider.hold({ afterEvents: 2 });
+    const leave = async (name: string) => {
+      const client = new AbortController();
+      const request = test.chat({ stream: true }, { "idempotency-key": name });
+      const answer = await test.gateway.fetch(new Request(request, { signal: client.signal }));
+      client.abort(new Error("gone"));
+      await answer.text().catch(() => null);
+      return () => test.gateway.fetch(test.chat({ stream: true }, { "idempotency-key": name }));
+    };
+    const first = await leave("first");
+    const second = await leave("second");
+    expect(test.provider.calls.map(({ signal }) => signal.aborted)).toEqual([false, true]);
+    await log.seeing("step.settled");
+    expect(await failureOf(await second())).toMatchObject({ code: "idempotency_interrupted" });
+    expect(await failureOf(await first())).toMatchObject({ code: "idempotency_in_progress" });
+    hold.release();
+    await log.seeing("step.settled", 2);
+    expect((await first()).headers.get("idempotency-replayed")).toBe("true");
+  });
+
   it("of 255 characters is accepted", async () => {
     const test = await createTestGateway();
     const headers = { "idempotency-key": `"${"~!".repeat(126)}x"`.padEnd(255, "k") };
@@ -521,6 +581,18 @@ async function leaving(
       fetch(new Request(input, { ...init, signal })),
   };
   return (await ask({ ...test, gateway }, fields)).text();
+}
+
+/** Reads at least this much of a stream, or all of it. */
+async function readUntil(
+  stream: ReadableStreamDefaultReader<Uint8Array>,
+  bytes: number,
+): Promise<void> {
+  for (let read = 0; read < bytes; ) {
+    const { done, value } = await stream.read();
+    if (done) return;
+    read += value.length;
+  }
 }
 
 /** An answer's text without the ids and times that differ from gateway to gateway. */

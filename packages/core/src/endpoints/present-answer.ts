@@ -4,6 +4,7 @@ import { EventOutput, eventStreamHeaders } from "../http/event-stream.ts";
 import type { GatewayResponse, StreamBody, TextSink } from "../http/gateway-response.ts";
 import { maxKeptBytes } from "../idempotency/claim.ts";
 import type { Timed } from "../kernel/timers.ts";
+import type { SlotShare } from "../limits/slots.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import { answerHeaders, decisionHeaders } from "../pipeline/decision-headers.ts";
 import type {
@@ -136,7 +137,7 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
     this.#context = scope;
     this.#answer = answer;
     this.#writer = writer;
-    this.#copy = answer.isKept ? new AnswerCopy() : null;
+    this.#copy = answer.copyRoom && new AnswerCopy(answer.copyRoom);
   }
 
   begin(resolve: (answer: GatewayResponse) => void, reject: (thrown: unknown) => void): void {
@@ -280,15 +281,20 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
   }
 }
 
-/** A copy of a stream's text while it is written, up to the most that is kept. */
+/** A copy of a stream's text while it is written, up to the most that is kept, and while there is room for it. */
 class AnswerCopy {
+  readonly #room: SlotShare;
   #texts: string[] = [];
   #bytes = 0;
-  #isTooLong = false;
+  #isDropped = false;
+
+  constructor(room: SlotShare) {
+    this.#room = room;
+  }
 
   /** Copies texts and returns them. Pieces that are created when read are created once. */
   add(pieces: string | Iterable<string>): string | Iterable<string> {
-    if (this.#isTooLong) return pieces;
+    if (this.#isDropped) return pieces;
     if (typeof pieces === "string") {
       this.#take(pieces);
       return pieces;
@@ -298,21 +304,26 @@ class AnswerCopy {
     for (let next = iterator.next(); next.done !== true; next = iterator.next()) {
       taken.push(next.value);
       this.#take(next.value);
-      if (this.#isTooLong) return continued(taken, iterator);
+      if (this.#isDropped) return continued(taken, iterator);
     }
     return taken;
   }
 
-  /** The whole text in UTF-8; null if it is too long to keep. */
+  /** The whole text in UTF-8; null if it was dropped. */
   bytes(): Uint8Array | null {
-    return this.#isTooLong ? null : Buffer.from(this.#texts.join(""));
+    return this.#isDropped ? null : Buffer.from(this.#texts.join(""));
   }
 
   #take(text: string): void {
-    this.#bytes += Buffer.byteLength(text);
-    this.#isTooLong = this.#bytes > maxKeptBytes;
-    if (this.#isTooLong) this.#texts = [];
-    else this.#texts.push(text);
+    const bytes = Buffer.byteLength(text);
+    this.#bytes += bytes;
+    if (this.#bytes <= maxKeptBytes && this.#room.grow(bytes)) {
+      this.#texts.push(text);
+      return;
+    }
+    this.#isDropped = true;
+    this.#texts = [];
+    this.#room.release();
   }
 }
 

@@ -23,6 +23,9 @@ export function keepsAnswers({ responses, transcripts }: Retention, longest: num
 /** The most bytes of an answer that are kept. */
 export const maxKeptBytes = 1_048_576;
 
+/** The most bytes of running streams that are copied at once for repeats: in a process, and for one API key. */
+export const copiedBytes = { max: 64 * maxKeptBytes, maxPerOwner: 8 * maxKeptBytes };
+
 const header = "Idempotency-Key";
 
 /**

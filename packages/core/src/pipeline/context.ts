@@ -52,6 +52,8 @@ export interface GatewayContext {
   readonly toolOutputs: "text" | "parts";
   /** Limits how many answers are read to their end after their clients left. */
   readonly drains: Slots;
+  /** Limits the bytes of running streams that are copied for repeats. */
+  readonly copies: Slots;
   /** The times to first output of models that are chosen by them; null if none is. */
   readonly latencies: Latencies | null;
   /** The upstreams with limits or a breaker, by gateway; null if none has any. */

@@ -13,6 +13,7 @@ import type { CompletionRequest } from "../domain/completion-request.ts";
 import type { Message } from "../domain/message.ts";
 import type { DroppedFields, EndpointName } from "../domain/step.ts";
 import type { Usage } from "../domain/usage.ts";
+import type { SlotShare } from "../limits/slots.ts";
 import type { CachedConversation } from "../sessions/conversation-cache.ts";
 import type { StateSeal } from "../sessions/state-seal.ts";
 import type { TranscriptChain } from "../sessions/transcript-chain.ts";
@@ -157,8 +158,8 @@ export interface GovernedAnswer extends AnswerHead {
   readonly systemFingerprint: () => string | null;
   /** The canonical id of the model that answers; null before its first output. */
   readonly servedBy: () => string | null;
-  /** Whether the answer is kept for repeats of the request. */
-  readonly isKept: boolean;
+  /** Room for a copy of the answer, in bytes, for repeats of the request; null if it isn't kept. */
+  readonly copyRoom: SlotShare | null;
   /** The client left. Ends the provider's call or reads it to its end, as configured. */
   readonly abandon: () => void;
 }

@@ -12,6 +12,7 @@ import { toGatewayError } from "../errors/gateway-error.ts";
 import { attemptLeaf } from "../evidence/leaves.ts";
 import type { Timed } from "../kernel/timers.ts";
 import type { Ticket } from "../limits/admission.ts";
+import { SlotShare } from "../limits/slots.ts";
 import type { ModelRoute } from "../routing/route.ts";
 import { ClientClosed, RunningAttempt, type StepRun, seenOf } from "./attempt.ts";
 import type { GatewayContext } from "./context.ts";
@@ -52,7 +53,7 @@ export function startStep(
     abandon: run.leave,
     systemFingerprint: () => run.attempt.systemFingerprint,
     servedBy: () => run.servedBy(),
-    isKept: run.isKept,
+    copyRoom: run.copyRoom,
   };
 }
 
@@ -80,8 +81,8 @@ class StepExecution implements StepRun, Timed {
   isAbandoned = false;
   isEnding = false;
   isUnsure = false;
-  /** Whether the answer is kept for repeats. */
-  readonly isKept: boolean;
+  /** Room for a copy of the answer for repeats; null if it isn't kept. */
+  readonly copyRoom: SlotShare | null;
   readonly ended: AttemptSettlement[] = [];
   retries = 0;
   readonly fallbacks: string[];
@@ -110,7 +111,9 @@ class StepExecution implements StepRun, Timed {
     const targets = call.selection?.after(routed.route) ?? [];
     this.fallbacks = [...targets, ...meet.fallbacks(routed.decision)];
     this.held = [...holds];
-    this.isKept = isAnswerKept(context, call, opened);
+    this.copyRoom = isAnswerKept(context, call, opened)
+      ? new SlotShare(context.copies, slotOwner(opened))
+      : null;
     this.#deadlineAt = this.startedAt + context.deadlines.total;
     this.attempt = new RunningAttempt(this, opened.planned);
   }
@@ -197,7 +200,7 @@ class StepExecution implements StepRun, Timed {
   }
 
   keep(settled: SettledAnswer): PresentedAnswer | null {
-    return this.isKept && this.#reader !== null ? this.#reader.keep(settled) : null;
+    return this.copyRoom === null ? null : (this.#reader?.keep(settled) ?? null);
   }
 
   completed(settled: SettledAnswer): void {
@@ -236,31 +239,44 @@ class StepExecution implements StepRun, Timed {
     this.context.timers.remove(this.#slot);
     this.#ticket.release();
     this.call.signal.removeEventListener("abort", this.leave);
+    this.copyRoom?.release();
     if (this.#drain !== null) this.context.drains.release(this.#drain);
     if (this.#reader !== null) notifyReader(this.#reader, ending);
   }
 
   /**
    * The client left. Ends the provider's call, or reads it to its end if a slot is free and time allows. If the answer is kept
-   * for repeats, the Step goes on as if the client had stayed.
+   * for repeats and a slot is free, the Step goes on as if the client had stayed.
    */
   readonly leave = (): void => {
     if (this.isAbandoned || this.#goesOn || this.#ending !== null) return;
-    this.#goesOn = this.isKept && this.#hasAsked && this.context.onDisconnect !== "abort";
+    this.#goesOn = this.#mayGoOn();
     this.isAbandoned = !this.#goesOn;
     this.#reader?.left();
     if (this.#goesOn) this.attempt.release();
     else this.#abandon();
   };
 
+  /** Whether the Step goes on without its client, for repeats of the request. */
+  #mayGoOn(): boolean {
+    const isWanted = this.copyRoom !== null && this.context.onDisconnect !== "abort";
+    return isWanted && this.#hasAsked && this.#takeDrain();
+  }
+
+  /** Takes a slot in `drains` until the Step ends; false if none is free. */
+  #takeDrain(): boolean {
+    const owner = slotOwner(this.opened);
+    if (!this.context.drains.take(owner)) return false;
+    this.#drain = owner;
+    return true;
+  }
+
   #abandon(): void {
-    const { context, opened } = this;
-    const key = JSON.stringify([opened.owner.organizationId, opened.owner.keyId]);
-    if (!this.#mayBeReadOn() || !context.drains.take(key)) {
+    const { context } = this;
+    if (!this.#mayBeReadOn() || !this.#takeDrain()) {
       this.stop(clientClosed());
       return;
     }
-    this.#drain = key;
     // A plain answer has its own deadline.
     if (this.call.stream) this.#drainedAt = context.clock.monotonic() + context.deadlines.drain;
     context.timers.checkBy(this.#drainedAt);
@@ -327,6 +343,11 @@ class StepExecution implements StepRun, Timed {
       ? null
       : formatModelId(this.attempt.planned.attempt);
   }
+}
+
+/** The API key of a Step, as the owner of slots. */
+function slotOwner({ owner: { organizationId, keyId } }: OpenedStep): string {
+  return JSON.stringify([organizationId, keyId]);
 }
 
 function notifyReader(reader: AnswerReader, ending: Ending): void {
