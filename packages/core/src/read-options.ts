@@ -11,6 +11,7 @@ import type { Policy } from "./contracts/policy.ts";
 import type { Provider } from "./contracts/provider.ts";
 import type { Budget } from "./domain/budget.ts";
 import { defaultDeadlines, defaultLimits, type Limits } from "./domain/limits.ts";
+import { splitModelId } from "./domain/model-id.ts";
 import { listed, lowerAscii } from "./domain/pattern.ts";
 import type { RateLimit } from "./domain/rate-limit.ts";
 import { defaultRetention, type Retention } from "./domain/retention.ts";
@@ -62,15 +63,15 @@ export function readOptions(options: GatewayOptions): GatewayContext {
   const { prices } = options;
   const custom = prices !== undefined && !isPriceBook(prices) ? prices : {};
   const router = createRouter(providers, virtuals);
-  const unknown = (gateway: string) => unknownGateway(gateway, { providers, virtuals });
+  const names = nameProblems({ providers, virtuals });
   const problems = [
     ...providerProblems(options.providers),
     ...virtualProblems(virtuals, (model) => router.find(model) !== null),
     ...dataClassProblems(dataClasses, options.policy),
-    ...policyProblems(options.policy, { router, unknown }),
-    ...budgetProblems(budgets, rateLimits, unknown),
+    ...policyProblems(options.policy, { router, ...names }),
+    ...budgetProblems(budgets, rateLimits, names),
     ...priceProblems(providers, custom),
-    ...upstreamProblems(checked.upstreams ?? {}, unknown),
+    ...upstreamProblems(checked.upstreams ?? {}, names.unknown),
     ...retention.problems,
     ...secretProblems(options.secrets, providers),
   ];
@@ -290,6 +291,18 @@ function dataClassProblems(
 /** The problem of a name that isn't a gateway's; null for none. */
 type UnknownGateway = (gateway: string) => string | null;
 
+interface NameProblems {
+  readonly unknown: UnknownGateway;
+  readonly selected: (pattern: string) => string | null;
+}
+
+function nameProblems(all: ReturnType<typeof splitProviders>): NameProblems {
+  return {
+    unknown: (gateway) => unknownGateway(gateway, all),
+    selected: (pattern) => virtualPattern(pattern, all.virtuals),
+  };
+}
+
 /** Calls reach the targets of a virtual gateway under their own ids, so a rule or a limit on its name would do nothing. */
 function unknownGateway(
   gateway: string,
@@ -301,13 +314,23 @@ function unknownGateway(
     : `names an unknown gateway, ${gateway}`;
 }
 
+/** The problem of a model pattern that names a virtual gateway, in any case; null for none. */
+function virtualPattern(pattern: string, virtuals: ReadonlyMap<string, Provider>): string | null {
+  if (virtuals.size === 0) return null;
+  const gateway = lowerAscii(splitModelId(pattern).gateway);
+  return [...virtuals.keys()].some((name) => lowerAscii(name) === gateway)
+    ? `selects ${pattern}, which is virtual: select its targets instead`
+    : null;
+}
+
 function policyProblems(
   policy: Policy | undefined,
-  { router, unknown }: { readonly router: Router; readonly unknown: UnknownGateway },
+  { router, unknown, selected }: NameProblems & { readonly router: Router },
 ): readonly Problem[] {
   if (policy === undefined) return [];
   return [
     ...policy.gateways.flatMap((gateway) => problemsAt("policy", unknown(gateway))),
+    ...(policy.models ?? []).flatMap((pattern) => problemsAt("policy", selected(pattern))),
     ...policy.fallbacks
       .filter((model) => router.find(model) === null)
       .map((model) =>
@@ -349,7 +372,7 @@ function secretProblems(
 function budgetProblems(
   budgets: readonly Budget[],
   rateLimits: readonly RateLimit[],
-  unknown: UnknownGateway,
+  { unknown, selected }: NameProblems,
 ): readonly Problem[] {
   const all = [
     ...budgets.map(({ id, scope }, at) => ({ id, scope, path: `budgets[${at}]` })),
@@ -362,6 +385,9 @@ function budgetProblems(
       : [problemAt(`${path}.id`, `is the id of an earlier budget or rate limit, ${id}`)]),
     ...listed(scope.gateway ?? []).flatMap((gateway) =>
       problemsAt(`${path}.scope.gateway`, unknown(gateway)),
+    ),
+    ...listed(scope.model ?? []).flatMap((pattern) =>
+      problemsAt(`${path}.scope.model`, selected(pattern)),
     ),
   ]);
 }

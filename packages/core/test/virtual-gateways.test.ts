@@ -1,5 +1,5 @@
 import { virtual } from "@tollgate/core";
-import { definePolicy, forbid, permit } from "@tollgate/core/policy";
+import { combine, definePolicy, forbid, permit } from "@tollgate/core/policy";
 import { ProviderError } from "@tollgate/core/provider";
 import { countingIds, createTestGateway, type TestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
@@ -371,6 +371,19 @@ describe("a mistake in a virtual gateway", () => {
     const instead = "names a virtual gateway, best: name the gateways of its targets instead";
     const rules = [forbid("best", { gateway: "best" })];
     expect(await problemsOf(models, { policy: definePolicy({ rules }) })).toContain(instead);
+    for (const model of ["best/any/fast", "best/any/*", "Best/*/*"]) {
+      const selecting = `selects ${model}, which is virtual: select its targets instead`;
+      const forbidding = definePolicy({ rules: [permit("all"), forbid("best", { model })] });
+      expect(await problemsOf(models, { policy: forbidding })).toContain(selecting);
+      const combined = combine(forbidding, definePolicy({ rules: [permit("all")] }));
+      expect(await problemsOf(models, { policy: combined })).toContain(selecting);
+      const limited = { id: "b", scope: { model }, limit: { usd: 1 }, period: "day" } as const;
+      expect(await problemsOf(models, { budgets: [limited] })).toContain(selecting);
+      const paced = { id: "r", scope: { model }, limit: { requests: 1 }, per: "minute" } as const;
+      expect(await problemsOf(models, { rateLimits: [paced] })).toContain(selecting);
+    }
+    const targets = definePolicy({ rules: [permit("all", { model: ["one/*/*", "*/*/*"] })] });
+    expect(await problemsOf(models, { policy: targets })).toBe("");
     const fallbacks = ["best/any/fast"] as const;
     const falling = definePolicy({ rules: [permit("all", {}, { fallbacks })] });
     expect(await problemsOf(models, { policy: falling })).toContain("which is virtual");

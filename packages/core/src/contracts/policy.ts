@@ -7,6 +7,8 @@ export interface Policy<Gateway extends string = string> {
   readonly version: string;
   /** The gateways and data classes that its rules name. `createGateway` rejects unknown ones. */
   readonly gateways: readonly Gateway[];
+  /** The model patterns that its rules name. `createGateway` rejects those of virtual gateways. Default: none. */
+  readonly models?: readonly string[];
   readonly dataClasses: readonly string[];
   /** The model ids that its rules fall back to. `createGateway` rejects those of unknown gateways. */
   readonly fallbacks: readonly string[];
