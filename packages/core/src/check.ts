@@ -2,17 +2,17 @@ import { toBudget } from "./budgets/read-budget.ts";
 import type { PriceBook } from "./contracts/price-book.ts";
 import type { Provider } from "./contracts/provider.ts";
 import type { Budget } from "./domain/budget.ts";
-import { parseModelId, splitModelId } from "./domain/model-id.ts";
+import { type ModelAliases, parseModelId, splitModelId } from "./domain/model-id.ts";
 import { matchesModel, selectsModel } from "./domain/model-pattern.ts";
 import type { Obligations } from "./domain/obligations.ts";
 import { listed, lowerAscii, matchesGlob, type OneOrMany, selects } from "./domain/pattern.ts";
 import { standardTier, tierOf } from "./domain/service-tier.ts";
 import type { Problem } from "./errors/gateway-error.ts";
-import { pathOf, problemAt, tryRead } from "./input/read.ts";
+import { pathOf, problemAt } from "./input/read.ts";
 import { systemClock } from "./kernel/clock.ts";
 import type { GatewayOptions } from "./options.ts";
+import { rulesOf } from "./policy/define-policy.ts";
 import type { ClassRange, Rule, RuleMatch } from "./policy/rules.ts";
-import { rulePolicySchema } from "./policy/schema.ts";
 import { firstPrice, isPriceBook, providerTable, tableBook } from "./routing/configured-prices.ts";
 import { defaultDataClasses } from "./sensitivity/classify.ts";
 
@@ -33,6 +33,7 @@ export function warningsOf(options: GatewayOptions): readonly Problem[] {
       Object.entries(options.providers).filter(([, { virtual }]) => virtual === undefined),
     ),
     dataClasses: options.dataClasses ?? defaultDataClasses,
+    aliases: options.aliases ?? {},
     rules,
   };
   const budgets = (options.budgets ?? []).map(toBudget);
@@ -55,13 +56,9 @@ export function warningsOf(options: GatewayOptions): readonly Problem[] {
 interface CheckedConfiguration {
   readonly providers: ReadonlyMap<string, Provider>;
   readonly dataClasses: readonly string[];
+  readonly aliases: ModelAliases;
   /** Null where the policy is a function, or combines others. */
   readonly rules: readonly Rule[] | null;
-}
-
-function rulesOf(policy: GatewayOptions["policy"]): readonly Rule[] | null {
-  if (policy === undefined || !("rules" in policy)) return null;
-  return tryRead(rulePolicySchema, { rules: policy.rules }).value?.rules ?? null;
 }
 
 /** A model that its gateway lists; or a pattern, within one gateway, of models that it doesn't list. */
@@ -435,8 +432,8 @@ function openWarnings(
   });
 }
 
-/** The models that the configuration names: in a gateway's list, as a fallback, or in a permit. */
-function namedModels({ providers, rules }: CheckedConfiguration): readonly Named[] {
+/** The models that the configuration names: in a gateway's list, behind an alias, as a fallback, or in a permit. */
+function namedModels({ providers, aliases, rules }: CheckedConfiguration): readonly Named[] {
   const own = [...providers].flatMap(([gateway, { models }]) =>
     Object.keys(models).map((model) => ({
       id: `${gateway}/${model}`,
@@ -455,8 +452,12 @@ function namedModels({ providers, rules }: CheckedConfiguration): readonly Named
       })),
     ];
   });
+  const aliased = Object.entries(aliases).map(([name, id]) => ({
+    id,
+    path: pathOf("aliases", [name]),
+  }));
   const listedIds = new Set(own.map(({ id }) => lowerAscii(id)));
-  const others = ofRules.filter(({ id }) => {
+  const others = [...aliased, ...ofRules].filter(({ id }) => {
     const provider = providers.get(splitModelId(id).gateway);
     return provider?.open === true && !listedIds.has(lowerAscii(id));
   });

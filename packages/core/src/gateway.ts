@@ -1,36 +1,54 @@
-import { type Activity, createActivity } from "./administration/activity.ts";
-import { type Budgets, createBudgets } from "./administration/budgets.ts";
-import { type Changes, createChanges } from "./administration/changes.ts";
-import { type Connections, createConnections } from "./administration/connections.ts";
-import { createDecisions, type Decisions } from "./administration/decisions.ts";
-import { createKeys, ensureKey, type Keys } from "./administration/keys.ts";
+import { createActivity } from "./administration/activity.ts";
+import { type AdminTokenRecord, createAdminTokens } from "./administration/admin-tokens.ts";
+import type { Administration } from "./administration/administration.ts";
+import { createBudgets } from "./administration/budgets.ts";
+import { createChanges } from "./administration/changes.ts";
+import { createConfigured } from "./administration/configured.ts";
+import { createConnections } from "./administration/connections.ts";
+import { createDecisions } from "./administration/decisions.ts";
+import { createKeys, ensureKey } from "./administration/keys.ts";
 import { withStoreErrors } from "./administration/method.ts";
-import { createRateLimits, type RateLimits } from "./administration/rate-limits.ts";
-import { createSessions, type Sessions } from "./administration/sessions.ts";
-import { createSteps, type Steps } from "./administration/steps.ts";
+import { createRateLimits } from "./administration/rate-limits.ts";
+import { createSessions } from "./administration/sessions.ts";
+import { createSteps } from "./administration/steps.ts";
+import {
+  reconcileUsage,
+  type UsageReconciliation,
+  type UsageReconciliationOptions,
+} from "./administration/usage-reconciliation.ts";
 import type { HostCaller } from "./contracts/authenticate.ts";
 import type { Observer } from "./contracts/observer.ts";
 import { createConversations } from "./endpoints/endpoint.ts";
 import { createIdentify } from "./endpoints/identify.ts";
-import { createRequestHandlers, type RequestHandlers } from "./endpoints/request-handlers.ts";
+import {
+  createRequestHandlers,
+  type Mountable,
+  type RequestHandlers,
+} from "./endpoints/request-handlers.ts";
 import { GatewayError } from "./errors/gateway-error.ts";
 import { createAuthenticator } from "./identity/authenticate.ts";
 import { createKeyCache } from "./identity/key-cache.ts";
 import { createLastUsed } from "./identity/last-used.ts";
 import { readCaller } from "./identity/named-caller.ts";
 import type { GatewayOptions } from "./options.ts";
-import { createHealthCheck, type Health } from "./pipeline/health.ts";
+import {
+  createHealthCheck,
+  createStatus,
+  type GatewayStatus,
+  type Health,
+} from "./pipeline/health.ts";
 import {
   type CloseOptions,
   createLifecycle,
   createMaintenance,
   recoverSteps,
+  rollUp,
   sweep,
 } from "./pipeline/process.ts";
 import { readOptions } from "./read-options.ts";
 
 /** A governed model gateway: one handler for every route, and its administration. */
-export interface Gateway extends RequestHandlers {
+export interface Gateway extends RequestHandlers, Administration {
   /**
    * Returns the gateway for one caller, such as a signed-in user or a job of the host. It needs no API key and ignores an
    * Authorization header. Cheap enough to call for each request. The first request creates a key record without a secret for
@@ -38,15 +56,6 @@ export interface Gateway extends RequestHandlers {
    * @throws GatewayError `invalid_argument` with every problem of the caller
    */
   readonly as: (caller: HostCaller) => RequestHandlers;
-  readonly keys: Keys;
-  readonly connections: Connections;
-  readonly budgets: Budgets;
-  readonly rateLimits: RateLimits;
-  readonly activity: Activity;
-  readonly steps: Steps;
-  readonly sessions: Sessions;
-  readonly decisions: Decisions;
-  readonly changes: Changes;
   /** Adds an observer, as `observers` does. The returned function removes it. */
   readonly observe: (observer: Observer) => () => void;
   /**
@@ -59,16 +68,26 @@ export interface Gateway extends RequestHandlers {
    * every five seconds and waits at most one. Never rejects.
    */
   readonly health: () => Promise<Health>;
+  /** How busy this process is now. Reads counters in memory, so it is cheap enough for every scrape. */
+  readonly status: () => GatewayStatus;
   /** Rejects unless the store has the schema of this release. Unlike `ready()`, it changes nothing. */
   checkStore(): Promise<void>;
-  /** Settles the Steps of dead processes and returns their number. Runs automatically while the gateway is open. */
-  recover(): Promise<number>;
   /**
-   * Removes stored responses and Steps, and erases transcripts, that are older than `retention` allows, in bounded chunks.
-   * Returns the number of records affected. Runs automatically while the gateway is open. Several processes can run it at
-   * once.
+   * The token for the admin API with this secret; null if it is unknown, revoked or expired. Notes its use.
+   * `tokenSignIn` of `@tollgate/admin` calls it.
    */
-  sweep(): Promise<number>;
+  findAdminToken(secret: string): Promise<AdminTokenRecord | null>;
+  /**
+   * Adds the Steps of past hours to the sums by hour that summaries read, and returns their number. Runs automatically while
+   * the gateway is open. Several processes can run it at once.
+   */
+  rollUp(): Promise<number>;
+  /**
+   * Adds up the Steps of a range again and compares them with the sums by hour that summaries read. Changes nothing without
+   * `repair`. Default: the last 30 days, or as far back as `retention.activity` keeps Steps.
+   * @throws GatewayError `invalid_argument` for an invalid range
+   */
+  reconcileUsage(options: UsageReconciliationOptions): Promise<UsageReconciliation>;
   /**
    * Rejects new requests, waits for running Steps to settle, ends the remaining ones with an error, and closes providers
    * and store. All of it takes at most `within`, or `deadlines.close` (25 s). Recovery settles Steps that take longer.
@@ -117,18 +136,29 @@ export function createGateway<const Providers extends GatewayOptions["providers"
     connections: createConnections(context, ready),
     budgets: createBudgets(context, ready),
     rateLimits: createRateLimits(context, ready),
+    ...createAdminTokens(context, ready),
     activity: createActivity(context, ready),
     steps: createSteps(context, ready),
     sessions: createSessions(context, ready),
     changes: createChanges(context, ready),
+    ...createConfigured(context),
     decisions: createDecisions(context, ready),
     observe: context.observe,
     ready,
     health: createHealthCheck(context, lifecycle, maintenance),
+    status: createStatus(context, lifecycle, maintenance),
     checkStore: () => withStoreErrors(store.migrate("check")),
     async recover() {
       await ready();
       return withStoreErrors(recoverSteps(context));
+    },
+    async rollUp() {
+      await ready();
+      return withStoreErrors(rollUp(context));
+    },
+    async reconcileUsage(options) {
+      await ready();
+      return reconcileUsage(context, options);
     },
     async sweep() {
       await ready();
@@ -140,11 +170,11 @@ export function createGateway<const Providers extends GatewayOptions["providers"
 }
 
 /**
- * For bindings: rejects a value that is neither a gateway nor the result of `gateway.as`, when the host starts instead of
- * at its first request. `call` is the call in the host's code, for the message: `tollgate(gateway)`.
+ * For bindings: rejects a value that can't be mounted, when the host starts instead of at its first request. A gateway, the
+ * result of `gateway.as` and the admin API can be. `call` is the call in the host's code, for the message: `tollgate(gateway)`.
  * @throws GatewayError `invalid_configuration`
  */
-export function requireGateway(value: unknown, call: string): asserts value is RequestHandlers {
+export function requireGateway(value: unknown, call: string): asserts value is Mountable {
   if (typeof value === "object" && value !== null) {
     if ("answer" in value && typeof value.answer === "function" && "fetch" in value) return;
     if ("then" in value) throw wrong(call, "a promise: await it first");

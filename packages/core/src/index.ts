@@ -1,6 +1,13 @@
 /** The governed model gateway you embed. */
 export type { Activity, ActivityFilter } from "./administration/activity.ts";
 export type {
+  AdminTokenRecord,
+  AdminTokens,
+  AdminTokenWithSecret,
+  CreateAdminTokenOptions,
+} from "./administration/admin-tokens.ts";
+export type { Administration } from "./administration/administration.ts";
+export type {
   BudgetDrift,
   BudgetRaiseRecord,
   BudgetReconciliation,
@@ -9,8 +16,15 @@ export type {
   BudgetStatusQuery,
   Budgets,
   RaiseBudgetOptions,
+  UnusedId,
 } from "./administration/budgets.ts";
 export type { ChangeFilter, ChangeRecord, Changes } from "./administration/changes.ts";
+export type {
+  Configured,
+  ModelRecord,
+  PolicyRecord,
+  PolicyRuleRecord,
+} from "./administration/configured.ts";
 export type {
   ConnectionRecord,
   ConnectionReference,
@@ -18,6 +32,7 @@ export type {
   ResealResult,
   SetConnectionOptions,
 } from "./administration/connections.ts";
+export type { ContentReference } from "./administration/content-reading.ts";
 export type {
   CorrectedUsage,
   RepricedAttempt,
@@ -25,6 +40,7 @@ export type {
   StepCorrection,
 } from "./administration/corrections.ts";
 export type { DecisionFilter, DecisionRecord, Decisions } from "./administration/decisions.ts";
+export type { IfMatch } from "./administration/etag.ts";
 export type { ExportFormat, ExportOptions } from "./administration/export.ts";
 export type {
   CreateKeyOptions,
@@ -65,39 +81,57 @@ export type {
   StepRecord,
 } from "./administration/step-records.ts";
 export type { Steps } from "./administration/steps.ts";
-export type { UsageSummary } from "./administration/summaries.ts";
+export type { SeriesOptions, UsageBucket, UsageSummary } from "./administration/summaries.ts";
 export { everyOrganization, type OrganizationScope } from "./administration/tenant.ts";
+export type {
+  UsageDifference,
+  UsageReconciliation,
+  UsageReconciliationOptions,
+} from "./administration/usage-reconciliation.ts";
 export type { RetryRules } from "./attempts/retry.ts";
 export type { RateLimitConfiguration } from "./budgets/rate-limits.ts";
 export type { BudgetConfiguration, BudgetLimit } from "./budgets/read-budget.ts";
 export type { SecretKeys } from "./connections/key-ring.ts";
 export type { Authenticate, HostCaller } from "./contracts/authenticate.ts";
-export type { FailedRequest, GatewayEvent, Observer } from "./contracts/observer.ts";
+export type {
+  FailedRequest,
+  GatewayEvent,
+  Observer,
+  TracedAttempt,
+  TraceParent,
+} from "./contracts/observer.ts";
 export type { PriceBook } from "./contracts/price-book.ts";
 export type { SecretBox, WrappedKey } from "./contracts/secret-box.ts";
+export type { StoreStatus } from "./contracts/store.ts";
 export { type BudgetScope, budgetPeriods } from "./domain/budget.ts";
 export type { ChangeKind } from "./domain/change-kind.ts";
 export type { ClientSignal } from "./domain/client-signal.ts";
 export type { Deadlines, Limits } from "./domain/limits.ts";
 export type { ModelFacts } from "./domain/model-facts.ts";
-export type { ModelId } from "./domain/model-id.ts";
-export type { Price, PriceSource } from "./domain/price.ts";
+export type { ModelAliases, ModelId } from "./domain/model-id.ts";
+export { type ListPrice, type Price, type PriceSource, pricedKinds } from "./domain/price.ts";
 export { type RateLimitScope, type RatePeriod, ratePeriods } from "./domain/rate-limit.ts";
 export { endpointNames } from "./domain/step.ts";
-export type { SummaryDimension, UsageSums } from "./domain/usage-group.ts";
-export type { EndpointHandlers, Handler, RequestHandlers } from "./endpoints/request-handlers.ts";
+export type { Latencies, SummaryDimension, UsageSums } from "./domain/usage-group.ts";
+export type {
+  EndpointHandlers,
+  Handler,
+  Mountable,
+  RequestHandlers,
+} from "./endpoints/request-handlers.ts";
 export type { ErrorCode } from "./errors/codes.ts";
 export { errorBody, GatewayError } from "./errors/gateway-error.ts";
 export { createGateway, type Gateway, requireGateway } from "./gateway.ts";
 export type { BridgedRequest, GatewayRequest, RequestHeaders } from "./http/gateway-request.ts";
 export type { GatewayResponse, StreamBody, TextSink } from "./http/gateway-response.ts";
 export { type Clock, systemClock, type TimerOptions } from "./kernel/clock.ts";
+export { type CsvField, csvRecord } from "./kernel/csv.ts";
 export { type Duration, parseDuration } from "./kernel/duration.ts";
 export { createRandomIds, type IdSource } from "./kernel/ids.ts";
 export { formatUsd } from "./kernel/nano-usd.ts";
 export type { ProcessLoad } from "./kernel/process-load.ts";
 export type { GatewayOptions } from "./options.ts";
-export type { Health } from "./pipeline/health.ts";
+export type { GatewayStatus, Health } from "./pipeline/health.ts";
 export type { CloseOptions } from "./pipeline/process.ts";
 export type { BreakerConfiguration, UpstreamConfiguration } from "./pipeline/upstreams.ts";
 export type { PriceTable } from "./routing/configured-prices.ts";

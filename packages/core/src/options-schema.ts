@@ -1,11 +1,11 @@
 import { defaultRetryRules } from "./attempts/retry.ts";
 import { budgetSchema, rateLimitSchema } from "./budgets/schema.ts";
 import type { Authenticate } from "./contracts/authenticate.ts";
-import type { Observer } from "./contracts/observer.ts";
+import type { Observer, TraceParent } from "./contracts/observer.ts";
 import { defaultDeadlines, defaultLimits } from "./domain/limits.ts";
 import { defaultRetention } from "./domain/retention.ts";
 import type { Schema } from "./input/read.ts";
-import { dataClassName, duration, part, text, wholeNumber } from "./input/values.ts";
+import { dataClassName, duration, modelAliases, part, text, wholeNumber } from "./input/values.ts";
 import * as z from "./input/z.ts";
 import { parseDuration } from "./kernel/duration.ts";
 import type { GatewayOptions } from "./options.ts";
@@ -67,6 +67,7 @@ const settings = {
   budgets: z.exactOptional(z.array(budgetSchema)),
   rateLimits: z.exactOptional(z.array(rateLimitSchema)),
   dataClasses: z.exactOptional(z.array(dataClassName).check(z.minLength(1))),
+  aliases: z.exactOptional(modelAliases),
   limits: z.exactOptional(z.partialRecord(namesOf(defaultLimits), wholeNumber(1))),
   deadlines: z.exactOptional(z.partialRecord(namesOf(defaultDeadlines), duration)),
   retries: z.exactOptional(
@@ -79,6 +80,9 @@ const settings = {
   retention: z.exactOptional(z.partialRecord(namesOf(defaultRetention), duration)),
   onDisconnect: z.exactOptional(z.enum(["abort", "drain"])),
   toolOutputs: z.exactOptional(z.enum(["text", "parts"])),
+  sessions: z.exactOptional(
+    z.strictObject({ leadingSystem: z.exactOptional(z.enum(["history", "apart"])) }),
+  ),
   headerPrefix: z.exactOptional(
     text(
       (prefix) => /^[A-Za-z0-9-]{1,64}$/.test(prefix),
@@ -109,6 +113,7 @@ export const gatewayOptionsSchema = z.strictObject({
   secrets: z.exactOptional(instance("must be { current, keys } or a SecretBox", null)),
   authenticate: z.exactOptional(callable<Authenticate>()),
   observers: z.exactOptional(z.array(callable<Observer>())),
+  traceparent: z.exactOptional(callable<TraceParent>()),
   clock: z.exactOptional(instance("must be a clock", null)),
   ids: z.exactOptional(instance("must be a source of ids", null)),
   load: z.exactOptional(instance("must be a source of the process's load", null)),
@@ -121,6 +126,7 @@ export interface GatewaySettings
     | "budgets"
     | "rateLimits"
     | "dataClasses"
+    | "aliases"
     | "limits"
     | "deadlines"
     | "retries"
@@ -128,6 +134,7 @@ export interface GatewaySettings
     | "retention"
     | "onDisconnect"
     | "toolOutputs"
+    | "sessions"
     | "headerPrefix"
     | "maintenance"
   > {

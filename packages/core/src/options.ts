@@ -3,13 +3,14 @@ import type { RateLimitConfiguration } from "./budgets/rate-limits.ts";
 import type { BudgetConfiguration } from "./budgets/read-budget.ts";
 import type { SecretKeys } from "./connections/key-ring.ts";
 import type { Authenticate } from "./contracts/authenticate.ts";
-import type { Observer } from "./contracts/observer.ts";
+import type { Observer, TraceParent } from "./contracts/observer.ts";
 import type { Policy } from "./contracts/policy.ts";
 import type { PriceBook } from "./contracts/price-book.ts";
 import type { Provider } from "./contracts/provider.ts";
 import type { SecretBox } from "./contracts/secret-box.ts";
 import type { Store } from "./contracts/store.ts";
 import type { Deadlines, Limits } from "./domain/limits.ts";
+import type { ModelAliases } from "./domain/model-id.ts";
 import type { Retention } from "./domain/retention.ts";
 import type { Clock } from "./kernel/clock.ts";
 import type { Duration } from "./kernel/duration.ts";
@@ -29,6 +30,11 @@ export interface GatewayOptions<Gateway extends string = string> {
   readonly budgets?: readonly BudgetConfiguration[];
   /** Smooth limits on requests, tokens and concurrent Steps. A request above one gets 429 `rate_limit_exceeded`. */
   readonly rateLimits?: readonly RateLimitConfiguration[];
+  /**
+   * Plain names for models, for clients that can't send longer ids: `{ "gpt-5": "openai/openai/gpt-5" }`. Each leads to the id of
+   * a model or of a virtual model. At most 100. An API key can have its own.
+   */
+  readonly aliases?: ModelAliases;
   /** Data classes, the least sensitive first. Default `D0_PUBLIC`, `D1_INTERNAL`, `D2_CONFIDENTIAL`, `D3_RESTRICTED`. */
   readonly dataClasses?: readonly string[];
   /** Prices by full model id, or a price book such as a catalog. Configured prices take precedence over a book. */
@@ -64,12 +70,23 @@ export interface GatewayOptions<Gateway extends string = string> {
    * texts and images; the model gets the images in a user message after the function's text.
    */
   readonly toolOutputs?: "text" | "parts";
+  /**
+   * How Sessions are found. `leadingSystem` is the place of the system and developer messages at the start of a conversation.
+   * Default `history`: they belong to it, so a change of one begins a new Session (section 3). `apart`: they are
+   * instructions of each Step, as the `system` of Messages is, for agents that put the time into them.
+   */
+  readonly sessions?: { readonly leadingSystem?: "history" | "apart" };
   /** The prefix of the two headers of section 5.3 and of `X-Service-Model`. Default `X-Service-`. */
   readonly headerPrefix?: string;
   /** Identifies the caller before the API key is checked: users already signed in to your app don't need a key. */
   readonly authenticate?: Authenticate;
   /** Called with every event. Their errors are ignored. */
   readonly observers?: readonly Observer[];
+  /**
+   * Gives each attempt its W3C Trace Context, after its `attempt.started`. Only providers made with `trace: "send"` send it.
+   * Default: none.
+   */
+  readonly traceparent?: TraceParent;
   /** Whether to recover lapsed Steps and remove old records while the gateway is open. Default true. */
   readonly maintenance?: boolean;
   readonly clock?: Clock;

@@ -15,12 +15,14 @@ export type {
   ProviderAnswer,
   ProviderCall,
   StateNeeds,
+  TokenCount,
   UsdAmount,
   VirtualModel,
 } from "./contracts/provider.ts";
 export { isTooMuchJson, modelsOf, ProviderError, retryAfterMs } from "./contracts/provider.ts";
 export type * from "./domain/completion-event.ts";
 export type * from "./domain/completion-request.ts";
+export { effortOf } from "./domain/completion-request.ts";
 export type * from "./domain/message.ts";
 export { imagesAfterTools } from "./domain/message.ts";
 export type { ModelFacts } from "./domain/model-facts.ts";

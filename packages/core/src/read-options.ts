@@ -6,7 +6,6 @@ import { createThresholdTracker } from "./budgets/thresholds.ts";
 import { createCredentialCache } from "./connections/credential-cache.ts";
 import { type CredentialSealer, createCredentialSealer } from "./connections/credential-sealer.ts";
 import { createKeyRing, noKeys, secretKeyProblems } from "./connections/key-ring.ts";
-import type { Observer } from "./contracts/observer.ts";
 import type { Policy } from "./contracts/policy.ts";
 import type { Provider } from "./contracts/provider.ts";
 import type { Budget } from "./domain/budget.ts";
@@ -44,7 +43,7 @@ import {
 } from "./routing/configured-prices.ts";
 import { createModelLists } from "./routing/model-lists.ts";
 import { billingSchema } from "./routing/model-schema.ts";
-import { createRouter, type Router } from "./routing/route.ts";
+import { aliasProblems, createRouter, type Router } from "./routing/route.ts";
 import { namingProblems } from "./routing/upstream-names.ts";
 import { virtualProblems } from "./routing/virtual.ts";
 import { defaultDataClasses } from "./sensitivity/classify.ts";
@@ -62,11 +61,12 @@ export function readOptions(options: GatewayOptions): GatewayContext {
   const retention = retentionOf(checked.retention ?? {});
   const { prices } = options;
   const custom = prices !== undefined && !isPriceBook(prices) ? prices : {};
-  const router = createRouter(providers, virtuals);
+  const router = createRouter(providers, virtuals, checked.aliases ?? {});
   const names = nameProblems({ providers, virtuals });
   const problems = [
     ...providerProblems(options.providers),
     ...virtualProblems(virtuals, (model) => router.find(model) !== null),
+    ...aliasProblems(checked.aliases ?? {}, router),
     ...dataClassProblems(dataClasses, options.policy),
     ...policyProblems(options.policy, { router, ...names }),
     ...budgetProblems(budgets, rateLimits, names),
@@ -79,7 +79,7 @@ export function readOptions(options: GatewayOptions): GatewayContext {
 
   const { limits, deadlines } = boundsOf(checked);
   const { clock = systemClock, ids = createRandomIds() } = options;
-  const observing = createObserving(options.observers);
+  const observing = createObserving(options);
   const { notify } = observing;
   const books = firstPrice([
     tableBook(custom),
@@ -110,7 +110,7 @@ export function readOptions(options: GatewayOptions): GatewayContext {
     retention: retention.retention,
     retry: { ...defaultRetryRules, ...checked.retries },
     onDisconnect: options.onDisconnect ?? null,
-    toolOutputs: options.toolOutputs ?? "text",
+    ...readingOf(options),
     latencies: createLatencies(router.virtualModels),
     upstreams: createUpstreams(checked.upstreams ?? {}, clock, notify),
     ...createKeyLimits(limits, clock),
@@ -121,6 +121,14 @@ export function readOptions(options: GatewayOptions): GatewayContext {
     ids,
     ...observing,
   };
+}
+
+/** How the conversations of requests are read. */
+function readingOf({
+  toolOutputs = "text",
+  sessions = {},
+}: GatewayOptions): Pick<GatewayContext, "toolOutputs" | "leadingSystem"> {
+  return { toolOutputs, leadingSystem: sessions.leadingSystem ?? "history" };
 }
 
 /** The limits that each API key has in this process. */
@@ -205,23 +213,31 @@ function headerNames(prefix: string): HeaderNames {
   const dataSensitivity = `${prefix}Data-Sensitivity`;
   const policyDecisionId = `${prefix}Policy-Decision-Id`;
   const model = `${prefix}Model`;
+  const tokenCount = `${prefix}Token-Count`;
   return {
     dataSensitivity,
     policyDecisionId,
     model,
+    tokenCount,
     sent: {
       dataSensitivity: dataSensitivity.toLowerCase(),
       policyDecisionId: policyDecisionId.toLowerCase(),
       model: model.toLowerCase(),
+      tokenCount: tokenCount.toLowerCase(),
     },
   };
 }
 
-function createObserving(
-  initial: Iterable<Observer> = [],
-): Pick<GatewayContext, "notify" | "isObserved" | "observe"> {
+function createObserving({
+  observers: initial = [],
+  traceparent,
+}: Pick<GatewayOptions, "observers" | "traceparent">): Pick<
+  GatewayContext,
+  "notify" | "isObserved" | "observe" | "traceparent"
+> {
   const observers = new Set(initial);
   return {
+    traceparent: traceparent ?? null,
     notify(event) {
       for (const observer of observers) {
         try {

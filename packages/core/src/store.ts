@@ -6,11 +6,12 @@ export type * from "./contracts/step-query.ts";
 export type * from "./contracts/step-verbs.ts";
 export type * from "./contracts/store.ts";
 export type * from "./contracts/usage-summary.ts";
+export { type AdminRole, type AdminToken, adminRoles } from "./domain/admin-token.ts";
 export type { ApiKey } from "./domain/api-key.ts";
 export { keyIsLive } from "./domain/api-key.ts";
 export { type AppliedCorrection, applyCorrection, figuresOf } from "./domain/apply-correction.ts";
 export type * from "./domain/budget.ts";
-export { budgetPeriods, isBudgetUnit } from "./domain/budget.ts";
+export { budgetPeriods, isBudgetUnit, isSameCounter } from "./domain/budget.ts";
 export type { Owner } from "./domain/caller.ts";
 export { type ChangeKind, isChangeKind, nonChangeKinds } from "./domain/change-kind.ts";
 export type * from "./domain/correction.ts";
@@ -41,7 +42,20 @@ export type * from "./domain/step.ts";
 export { endpointNames } from "./domain/step.ts";
 export type { StoredResponse } from "./domain/stored-response.ts";
 export type { Usage, UsageBasis } from "./domain/usage.ts";
-export { createUsageFold, type SummedStep, type UsageFold } from "./domain/usage-fold.ts";
+export {
+  createUsageFold,
+  hourOf,
+  type SummedStep,
+  type UnfoldedStep,
+  type UsageFold,
+} from "./domain/usage-fold.ts";
 export type * from "./domain/usage-group.ts";
+export {
+  correctionHour,
+  createHourFold,
+  foldedFromText,
+  foldedToText,
+  type UsageHour,
+} from "./domain/usage-hours.ts";
 export { GatewayError } from "./errors/gateway-error.ts";
 export { createInFlight, type InFlight } from "./kernel/in-flight.ts";

@@ -101,6 +101,37 @@ describe.each(stores)("a budget at run time on %s", (_, open) => {
     expect((await again.gateway.budgets.status({ id: "b" })).data).toMatchObject([{ settled: 3 }]);
   });
 
+  it("can change neither its period nor its unit", async () => {
+    const { gateway } = await createTestGateway({ store: open() });
+    await gateway.budgets.create(two);
+    for (const other of [{ period: "day" }, { limit: { tokens: 2 } }] as const)
+      await expect(gateway.budgets.update({ ...two, ...other })).rejects.toMatchObject({
+        code: "invalid_argument",
+        param: "period",
+      });
+    expect(await gateway.budgets.get({ id: "b" })).toMatchObject({ period: "hour", limit: 2 });
+  });
+
+  it("and its raises report each change to observers, and record it", async () => {
+    const seen: string[] = [];
+    const observer = (event: { readonly type: string; readonly kind?: string }) => {
+      if (event.kind?.startsWith("budget.")) seen.push(event.kind);
+    };
+    const { gateway } = await createTestGateway({ store: open(), observers: [observer] });
+    const { budgets } = gateway;
+    const budget = { ...two, scope: { organization: "acme" } };
+    await budgets.create(budget);
+    await budgets.update({ ...budget, limit: { requests: 3 } });
+    const until = "2026-02-01T00:00:00Z";
+    const { id } = await budgets.raise({ id: "b", by: { requests: 5 }, until });
+    await budgets.cancelRaise({ id: "b", raiseId: id });
+    await budgets.remove({ id: "b" });
+    const kinds = ["created", "updated", "raised", "raise_cancelled", "removed"];
+    expect(seen).toEqual(kinds.map((kind) => `budget.${kind}`));
+    const { data } = await gateway.changes.list({ organizationId: "acme" });
+    expect(data.map(({ kind }) => kind).toReversed()).toEqual(seen);
+  });
+
   it("is in an organization's changes only if its scope names no other organization", async () => {
     const { gateway } = await createTestGateway({ store: open() });
     const scopes = ["acme", ["acme"], ["acme", "acme"], ["acme", "globex"]];

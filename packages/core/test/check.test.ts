@@ -226,6 +226,14 @@ describe("budgets and prices without effect", () => {
     expect(ofBudget({ ...hard, scope }, { providers: unpriced })).toEqual([]);
   });
 
+  it("are aliases of such models", () => {
+    const aliases = { "gpt-5": "open/x/y" };
+    const options = { providers: unpriced, prices: book, aliases };
+    expect(ofBudget({ mode: "hard", scope: { model: "open/*/*" } }, options)).toEqual([
+      "`aliases.gpt-5` has no price, so Tollgate refuses its calls that count against budget b.",
+    ]);
+  });
+
   it("are permits and fallbacks of such models, and not models that the policy never permits", () => {
     const of = (...rules: readonly Rule[]) =>
       ofBudget(

@@ -31,8 +31,8 @@ const additions = [
     name: "telegrams",
     what: "an endpoint name",
     list: "packages/core/src/domain/step.ts",
-    find: '"responses"] as const',
-    replace: '"responses", "telegrams"] as const',
+    find: '"messages"] as const',
+    replace: '"messages", "telegrams"] as const',
     places: [
       "packages/core/src/endpoints/endpoint.ts",
       "packages/core/src/endpoints/routes.ts",
@@ -48,6 +48,7 @@ const additions = [
     find: "export interface Obligations {",
     replace: "export interface Obligations {\n  readonly watermark?: string;",
     places: [
+      "packages/admin/src/records.ts",
       "packages/core/src/check.ts",
       "packages/core/src/pipeline/obligations.ts",
       "packages/core/src/policy/decide.ts",
@@ -74,6 +75,7 @@ const additions = [
     find: "export interface Rates {",
     replace: "export interface Rates {\n  readonly videoInput?: number;",
     places: [
+      "packages/cli/src/focus/columns.ts",
       "packages/core/src/domain/price.test.ts",
       "packages/core/src/domain/price.ts",
       "packages/core/src/evidence/leaves.ts",
@@ -88,6 +90,8 @@ const additions = [
     find: "export interface UsageDetails {",
     replace: "export interface UsageDetails {\n  readonly videoInputTokens?: number;",
     places: [
+      "packages/admin/src/records.ts",
+      "packages/admin/src/remote-administration.ts",
       "packages/cli/src/commands/correct-step.ts",
       "packages/core/src/administration/schemas.ts",
       "packages/core/src/domain/price.test.ts",
@@ -96,6 +100,7 @@ const additions = [
       "packages/core/src/evidence/leaves.ts",
       "packages/core/test/closed-lists.test.ts",
       "packages/provider-ai-sdk/src/usage-report.ts",
+      "packages/provider-anthropic/src/answer-reader.ts",
       "packages/provider-openai/src/usage-report.ts",
     ],
   },
@@ -115,6 +120,7 @@ const additions = [
     replace: "export interface CompletionRequest {\n  readonly creativity?: number;",
     places: [
       "packages/provider-ai-sdk/src/settings.test.ts",
+      "packages/provider-anthropic/src/request-body.test.ts",
       "packages/provider-openai/src/request-body.test.ts",
     ],
   },
@@ -193,6 +199,7 @@ const lengths: Readonly<Record<BudgetPeriod, number | null>> = {
 const requests: Readonly<Record<EndpointName, readonly [path: string, input: object]>> = {
   chat_completions: ["/v1/chat/completions", { messages: [{ role: "user", content: "Hi" }] }],
   responses: ["/v1/responses", { input: "Hi" }],
+  messages: ["/v1/messages", { max_tokens: 64, messages: [{ role: "user", content: "Hi" }] }],
 };
 
 /** An example of each obligation, and what a call shows of it: the second value is that without the obligation. */

@@ -6,6 +6,8 @@ export interface EventLog {
   readonly seen: readonly GatewayEvent[];
   /** Resolves after this many events of a type (default 1). */
   seeing(type: GatewayEvent["type"], count?: number): Promise<void>;
+  /** Resolves after a Step has settled, however long ago. */
+  settled(stepId: string): Promise<void>;
 }
 
 export function eventLog(): EventLog {
@@ -15,6 +17,11 @@ export function eventLog(): EventLog {
     for (const { isMet, resolve } of waiting) if (isMet()) resolve();
     waiting = waiting.filter(({ isMet }) => !isMet());
   };
+  const until = (isMet: () => boolean): Promise<void> =>
+    new Promise((resolve) => {
+      waiting.push({ isMet, resolve });
+      check();
+    });
   return {
     seen,
     observers: [
@@ -24,10 +31,8 @@ export function eventLog(): EventLog {
       },
     ],
     seeing: (type, count = 1) =>
-      new Promise((resolve) => {
-        const isMet = () => seen.filter((event) => event.type === type).length >= count;
-        waiting.push({ isMet, resolve });
-        check();
-      }),
+      until(() => seen.filter((event) => event.type === type).length >= count),
+    settled: (stepId) =>
+      until(() => seen.some((event) => event.type === "step.settled" && event.stepId === stepId)),
   };
 }

@@ -1,7 +1,7 @@
 import type { GatewayOptions } from "@tollgate/core";
 import { definePolicy, permit } from "@tollgate/core/policy";
 import { ProviderError } from "@tollgate/core/provider";
-import { createTestGateway, type TestGateway } from "@tollgate/testing";
+import { type Chat, createTestGateway, type TestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { eventLog } from "./event-log.ts";
 import { failureOf } from "./wire.ts";
@@ -15,17 +15,17 @@ async function open(options: Parameters<typeof createTestGateway>[0] = {}) {
     ...options,
   });
   const barrier = test.provider.hold();
-  const ask = (content: string, init: RequestInit = {}) => {
-    const chat = test.chat({ messages: [{ role: "user", content }], stream: true });
-    return test.gateway.fetch(new Request(chat, init)).then(async (answer) => {
+  const ask = (content: string, init: RequestInit = {}, { chat } = { chat: test.chat }) => {
+    const request = chat({ messages: [{ role: "user", content }], stream: true });
+    return test.gateway.fetch(new Request(request, init)).then(async (answer) => {
       await answer.text();
       return answer.status;
     });
   };
   /** Asks, and waits until the Step is open: it then has its place, or is in the line. */
   let opened = 0;
-  const asking = async (content: string, init?: RequestInit) => {
-    const answer = ask(content, init);
+  const asking = async (content: string, init?: RequestInit, key?: { readonly chat: Chat }) => {
+    const answer = ask(content, init, key);
     await log.seeing("step.opened", ++opened);
     return { answer };
   };
@@ -65,6 +65,38 @@ describe("a gateway with a concurrency limit", () => {
     });
     test.barrier.release();
     expect(await Promise.all(waiting.map(({ answer }) => answer))).toEqual([200, 200, 200]);
+  });
+
+  it("gives its places to the keys in turns", async () => {
+    const test = await open({ upstreams: { test: { concurrency: 1, queue: 10 } } });
+    const other = await test.createKey();
+    const third = await test.createKey();
+    const flood = ["a1", "a2", "a3", "a4"];
+    const waiting: Promise<number>[] = [];
+    const add = async (content: string, key?: Parameters<typeof test.asking>[2]) =>
+      waiting.push((await test.asking(content, {}, key)).answer);
+    for (const content of flood) await add(content);
+    for (const content of ["b1", "b2"]) await add(content, other);
+    await add("c1", third);
+    test.barrier.release();
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set([200]));
+    expect(asked(test)).toEqual(["a1", "a2", "b1", "c1", "a3", "b2", "a4"]);
+  });
+
+  it("declines the oldest request of the key that waits with most when the line is full", async () => {
+    const test = await open();
+    const other = await test.createKey();
+    const flood = [];
+    for (const content of ["a1", "a2", "a3"]) flood.push((await test.asking(content)).answer);
+    const { answer: b1 } = await test.asking("b1", {}, other);
+    expect(await flood[1]).toBe(503);
+    expect(await (await test.asking("b2", {}, other)).answer).toBe(503);
+    expect(await (await test.asking("a4")).answer).toBe(503);
+    test.barrier.release();
+    expect(await Promise.all([flood[0], flood[2], b1])).toEqual([200, 200, 200]);
+    expect(asked(test)).toEqual(["a1", "a3", "b1"]);
+    const reasons = (await stepsOf(test)).map(({ reason }) => reason);
+    expect(reasons.filter((reason) => reason === "queue_full")).toHaveLength(3);
   });
 
   it("declines a request that waited too long for a place", async () => {

@@ -32,9 +32,47 @@ const items = fc.constantFrom<object>(
   { type: "function_call_output", call_id: "call_1" },
 );
 
+const groups = fc.constantFrom<object>(
+  { role: "user", content: "é\u{1F600}" },
+  { role: "user", content: [{ type: "text", text: "a", unknown_field: 1 }] },
+  { role: "assistant", content: "OK" },
+  {
+    role: "assistant",
+    content: [
+      { type: "thinking", thinking: "so", signature: "" },
+      { type: "tool_use", id: "call_1", name: "f", input: { a: 1 } },
+    ],
+  },
+  {
+    role: "user",
+    content: [
+      { type: "tool_result", tool_use_id: "call_1", content: "1", is_error: true },
+      { type: "text", text: "Be brief." },
+    ],
+  },
+  { role: "system", content: "It is late." },
+  { role: "user", content: [{ type: "document" }] },
+  { role: "user", content: [] },
+);
+
 function tool(name: string): object {
   const schema = { type: "object", properties: { messages: { type: "array", items: {} } } };
   return { type: "function", name, function: { name, parameters: schema }, parameters: schema };
+}
+
+function customTool({ name, parameters }: { readonly name: string; readonly parameters: object }) {
+  return { name, input_schema: parameters };
+}
+
+/** The members that an endpoint has and the others don't. */
+function own(path: string, fields: object): object {
+  if (path !== "messages") return fields;
+  const { instructions, tools, ...rest } = Object(fields);
+  return {
+    ...rest,
+    ...(instructions === undefined ? {} : { system: instructions }),
+    ...(tools === undefined ? {} : { tools: tools.map(customTool) }),
+  };
 }
 
 function hex(character: string): string {
@@ -96,6 +134,7 @@ const send = fc.record({
 const endpoints = [
   ["chat/completions", "messages", messages],
   ["responses", "input", items],
+  ["messages", "messages", groups],
 ] as const;
 
 function post(
@@ -161,9 +200,10 @@ describe.each(endpoints)("a growing conversation of %s", (path, member, item) =>
             const next = [...edited, ...added];
             const fields = {
               model: "test/tollgate/scripted",
-              ...before,
+              ...(path === "messages" ? { max_tokens: 64 } : {}),
+              ...own(path, before),
               [member]: next,
-              ...after,
+              ...own(path, after),
               ...(goesOn && member === "input" ? { previous_response_id: previous } : {}),
             };
             const body = damage(JSON.stringify(fields, null, indent));

@@ -82,3 +82,34 @@ it("is not ready from the moment it closes", async () => {
   expect(await gateway.health()).toEqual(closed);
   await running;
 });
+
+it("tells how busy the process is, from its first request to its last", async () => {
+  const { store, broken } = breakable();
+  const { gateway, provider, chat, clock } = await createTestGateway({
+    store: { ...store, status: () => ({ waiting: 3, inUse: 2, most: 10 }) },
+  });
+  const idle = {
+    ...{ openSteps: 0, admitted: 0, drains: 0, closing: false, leaseAgeMs: 0 },
+    store: { waiting: 3, inUse: 2, most: 10 },
+  };
+  expect(gateway.status()).toEqual(idle);
+  const hold = provider.hold();
+  const client = new AbortController();
+  const leaves = gateway.fetch(chat(), { signal: client.signal }).catch(() => {});
+  await hold.reached();
+  const stays = gateway.fetch(chat());
+  await expect.poll(() => provider.calls.length).toBe(2);
+  expect(gateway.status()).toEqual({ ...idle, openSteps: 2, admitted: 2 });
+  client.abort(new Error("gone"));
+  await leaves;
+  expect(gateway.status()).toEqual({ ...idle, openSteps: 2, admitted: 1, drains: 1 });
+  broken.isFailing = true;
+  await clock.advance("7s");
+  broken.isFailing = false;
+  expect(gateway.status().leaseAgeMs).toBe(7_000);
+  const closing = gateway.close();
+  expect(gateway.status()).toMatchObject({ closing: true, openSteps: 2 });
+  hold.release();
+  await Promise.all([stays, clock.until(closing)]);
+  expect(gateway.status()).toMatchObject({ openSteps: 0, admitted: 0, drains: 0 });
+});

@@ -56,6 +56,24 @@ describe.each(stores)("a caller named with `as`, with %s", (_name, open) => {
     expect(key?.lastUsedAt).toBe("2026-01-01T00:00:00.000Z");
   });
 
+  it("is found by its label, so its key record has no secret and keeps its label", async () => {
+    const { gateway, chat } = await createTestGateway({ store: open() });
+    await completionOf(gateway.as(ada).fetch(chat()));
+    const { data } = await gateway.keys.list({ organizationId, label: ada.label });
+    const one = { organizationId, id: data[0]?.id ?? "" };
+    expect(data).toMatchObject([{ prefix: "", label: ada.label }]);
+    await expect(gateway.keys.rotate(one)).rejects.toMatchObject({
+      code: "invalid_argument",
+      param: "id",
+    });
+    await expect(gateway.keys.update({ ...one, label: "other" })).rejects.toMatchObject({
+      code: "invalid_argument",
+      param: "label",
+    });
+    const classes = { label: ada.label, minimumDataClass: "D1_INTERNAL" };
+    expect(await gateway.keys.update({ ...one, ...classes })).toMatchObject(classes);
+  });
+
   it("is rejected by every gateway on the store once its key record is revoked", async () => {
     const store = open();
     const a = await createTestGateway({ store });
@@ -210,6 +228,9 @@ describe("a caller's data from the host", () => {
     ["source", { ...ada, source: {} }],
     ["defaultDataClass", { ...ada, defaultDataClass: "D9" }],
     ["minimumDataClass", { ...ada, minimumDataClass: null }],
+    ["minimumDataClass", { ...ada, minimumDataClass: "D9" }],
+    ["minimumDataClass", { ...ada, defaultDataClass: "D1_INTERNAL", minimumDataClass: "D9" }],
+    ["defaultDataClass", { ...ada, defaultDataClass: "D9", minimumDataClass: "D1_INTERNAL" }],
     [
       "defaultDataClass",
       { ...ada, defaultDataClass: "D0_PUBLIC", minimumDataClass: "D1_INTERNAL" },

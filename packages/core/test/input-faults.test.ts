@@ -18,6 +18,7 @@ const options = {
     },
   ],
   dataClasses: ["D0", "D1"],
+  aliases: { fast: "test/a/b" },
   limits: { messages: 10 },
   deadlines: { idle: "60s" },
   retries: { backoff: 10, allowDuplicates: false },
@@ -46,6 +47,7 @@ const key = {
   userId: "ada",
   label: "laptop",
   models: ["test/a/*"],
+  aliases: { fast: "test/a/b" },
   expiresAt: "2999-01-01",
   actor: "admin",
 };
@@ -185,7 +187,7 @@ function faultsOf(valid: object): readonly Fault[] {
 /** Values that the schema accepts in place of the example's value. */
 function isAccepted(path: Path, value: unknown): boolean {
   const name = path.at(-1);
-  if (name === "models" || name === "expiresAt") return value === null;
+  if (name === "models" || name === "aliases" || name === "expiresAt") return value === null;
   if (name === "version") return false;
   return name === "observers";
 }

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import {
   everyOrganization,
   type KeyRecord,
@@ -34,6 +35,51 @@ describe.each(stores)("the life of an API key, with %s", (_name, open) => {
       ["key.rotated", "ops"],
       ["key.revoked", "ops"],
     ]);
+  });
+
+  it("is recorded with every fact that changed, and only with those", async () => {
+    const { gateway } = await createTestGateway({ store: open() });
+    const { key } = await gateway.keys.create({
+      organizationId,
+      userId: "user-1",
+      label: "app",
+      minimumDataClass: "D1_INTERNAL",
+      defaultDataClass: "D2_CONFIDENTIAL",
+      models: ["test/*/*"],
+      expiresAt: "2026-01-02T00:00:00Z",
+    });
+    const labelSha256 = (label: string) => createHash("sha256").update(label).digest("hex");
+    const one = { organizationId, id: key.id, actor: "ops" };
+    const changes = async () =>
+      (await gateway.changes.list({ organizationId })).data.filter(
+        ({ facts }) => facts["key"] === key.id,
+      );
+    const latest = async () => (await changes())[0]?.facts;
+    expect(await latest()).toEqual({
+      key: key.id,
+      labelSha256: labelSha256("app"),
+      minimumDataClass: "D1_INTERNAL",
+      defaultDataClass: "D2_CONFIDENTIAL",
+      models: ["test/*/*"],
+      aliases: null,
+      expiresAt: Date.UTC(2026, 0, 2),
+    });
+    expect(await gateway.keys.update({ ...one, label: "other" })).toMatchObject({
+      id: key.id,
+      label: "other",
+    });
+    expect(await latest()).toEqual({ key: key.id, labelSha256: labelSha256("other") });
+    const opened = { models: null, expiresAt: null };
+    expect(await gateway.keys.update({ ...one, ...opened })).toMatchObject(opened);
+    expect(await latest()).toEqual({ key: key.id, ...opened });
+    await gateway.keys.rotate(one);
+    expect(await latest()).toEqual({ key: key.id });
+    const { revokedAt } = await gateway.keys.revoke(one);
+    expect(revokedAt).toBe("2026-01-01T00:00:00.000Z");
+    expect(await latest()).toEqual({ key: key.id, revokedAt: Date.UTC(2026, 0, 1) });
+    // Again, it stays as it is.
+    expect(await gateway.keys.revoke(one)).toMatchObject({ id: key.id, revokedAt });
+    expect(await changes()).toHaveLength(5);
   });
 
   it("ends for all keys of a user at once, and for nobody else's", async () => {

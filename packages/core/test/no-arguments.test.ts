@@ -5,7 +5,13 @@ import { administrativeMethods, outcomeOf } from "./administrative-methods.ts";
 import { openOwnGateways } from "./own-gateways.ts";
 
 /** The methods that work without arguments. */
-const bare = ["budgets.list", "budgets.reconcile", "connections.reseal", "rateLimits.list"];
+const bare = [
+  "adminTokens.list",
+  "budgets.list",
+  "budgets.reconcile",
+  "connections.reseal",
+  "rateLimits.list",
+];
 const nothing: readonly (readonly unknown[])[] = [
   ...[[], [null], [undefined, null], [null, null, null]],
   ...[["acme"], [5], [true], [[]], ["", 5, ""]],

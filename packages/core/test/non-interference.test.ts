@@ -3,6 +3,7 @@ import type { Store } from "@tollgate/core/store";
 import { createTestGateway, type ScriptedCall, type TestGateway } from "@tollgate/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { type EventLog, eventLog } from "./event-log.ts";
 import { responsesOf } from "./responses-calls.ts";
 import { stores } from "./stores.ts";
 
@@ -10,6 +11,7 @@ import { stores } from "./stores.ts";
 const use = fc.record({
   name: fc.constantFrom(
     ...(["chat", "chat", "stream", "begin a stream", "end a stream", "leave a stream"] as const),
+    ...(["message", "stream a message", "count", "key"] as const),
     ...(["respond", "respond", "continue", "get", "delete", "items", "models"] as const),
     ...(["a stranger's Session", "a stranger's Turn", "a stranger's response"] as const),
     ...(["an unknown key", "an invalid body", "administration"] as const),
@@ -26,13 +28,18 @@ const histories = fc.array(fc.record({ tenant: fc.constantFrom(0, 1), use }), {
 });
 
 const names = ["acme", "other"] as const;
+const said = (content: string) => [{ role: "user", content }];
 const unknownId = "0190a000-0000-7000-8000-00000000ffff";
 
 /** One tenant: its own conversation, and everything that it has seen. */
-function tenantOf(gateway: Gateway, organizationId: string, secret: string) {
+function tenantOf(
+  { gateway, log }: { readonly gateway: Gateway; readonly log: EventLog },
+  organizationId: string,
+  secret: string,
+) {
   const seen: string[] = [];
   const ids = { session: unknownId, turn: unknownId, response: `resp_${unknownId}` };
-  const open: ReadableStreamDefaultReader<Uint8Array>[] = [];
+  const open: { stepId: string; reader: ReadableStreamDefaultReader<Uint8Array> }[] = [];
   const calls = responsesOf(gateway, secret);
   let messages: object[] = [];
 
@@ -51,6 +58,8 @@ function tenantOf(gateway: Gateway, organizationId: string, secret: string) {
     note(name, status, headers, rest.text);
     return rest.text;
   };
+  const asked = (path: string, fields: object): Promise<Response> =>
+    calls.ask("POST", path, JSON.stringify({ model: "test/tollgate/scripted", ...fields }));
   const post = (fields: object, key = secret): Promise<Response> =>
     gateway.fetch("http://in-process/v1/chat/completions", {
       method: "POST",
@@ -72,11 +81,20 @@ function tenantOf(gateway: Gateway, organizationId: string, secret: string) {
     const reader = answer.body?.getReader();
     const first = await reader?.read();
     note("begin", answer.status, answer.headers, new TextDecoder().decode(first?.value));
-    if (reader !== undefined) open.push(reader);
+    const opened = log.seen.findLast(({ type }) => type === "step.opened");
+    if (reader !== undefined && opened?.type === "step.opened")
+      open.push({ stepId: opened.stepId, reader });
+  }
+
+  /** Returns when the Step has ended: it does so after the reader has left, whenever its records are written. */
+  async function leaveStream(): Promise<void> {
+    const left = open.shift();
+    await left?.reader.cancel();
+    if (left !== undefined) await log.settled(left.stepId);
   }
 
   async function endStream(): Promise<void> {
-    const reader = open.shift();
+    const reader = open.shift()?.reader;
     let text = "";
     for (let part = await reader?.read(); part?.value !== undefined; part = await reader?.read())
       text += new TextDecoder().decode(part.value);
@@ -104,7 +122,7 @@ function tenantOf(gateway: Gateway, organizationId: string, secret: string) {
     if (name === "chat" || name === "stream") return chat(one, { stream: name === "stream" });
     if (name === "begin a stream") return beginStream();
     if (name === "end a stream") return endStream();
-    if (name === "leave a stream") return open.shift()?.cancel();
+    if (name === "leave a stream") return leaveStream();
     if (name === "administration") return administration();
     const answers: Readonly<Record<typeof name, () => Promise<Response>>> = {
       respond: () => calls.post({ input: text }),
@@ -113,6 +131,11 @@ function tenantOf(gateway: Gateway, organizationId: string, secret: string) {
       delete: () => calls.remove(ids.response),
       items: () => calls.inputItems(ids.response),
       models: () => calls.ask("GET", "models"),
+      key: () => calls.ask("GET", "key"),
+      message: () => asked("messages", { max_tokens: 64, messages: said(text) }),
+      "stream a message": () =>
+        asked("messages", { max_tokens: 64, stream: true, messages: said(text) }),
+      count: () => asked("messages/count_tokens", { messages: said(text) }),
       "a stranger's Session": () =>
         post({
           messages: [{ role: "user", content: text }],
@@ -153,8 +176,10 @@ async function observe(
   history: readonly { tenant: number; use: Use }[],
   who: readonly number[],
 ) {
+  const log = eventLog();
   const test = await createTestGateway({
     store,
+    observers: log.observers,
     maintenance: false,
     retries: { max: 0 },
     budgets: [
@@ -163,19 +188,23 @@ async function observe(
     ],
   });
   test.provider.reply(echo, { times: Number.POSITIVE_INFINITY });
-  const tenants = await openTenants(test, who);
+  const tenants = await openTenants(test, log, who);
   for (const { tenant, use } of history)
     await tenants.get(tenant)?.run(use, tenants.get(1 - tenant)?.ids);
   await test.clock.until(test.gateway.close());
   return new Map([...tenants].map(([tenant, { seen }]) => [tenant, seen]));
 }
 
-async function openTenants({ gateway, createKey }: TestGateway, who: readonly number[]) {
+async function openTenants(
+  { gateway, createKey }: TestGateway,
+  log: EventLog,
+  who: readonly number[],
+) {
   const tenants = new Map<number, ReturnType<typeof tenantOf>>();
   for (const tenant of who) {
     const organizationId = names[tenant] ?? "";
     const { key } = await createKey({ organizationId, userId: "ada", label: "key" });
-    tenants.set(tenant, tenantOf(gateway, organizationId, key.secret));
+    tenants.set(tenant, tenantOf({ gateway, log }, organizationId, key.secret));
   }
   return tenants;
 }

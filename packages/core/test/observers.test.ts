@@ -1,6 +1,7 @@
 import type { GatewayEvent } from "@tollgate/core";
 import { definePolicy, permit } from "@tollgate/core/policy";
 import { ProviderError } from "@tollgate/core/provider";
+import { memoryStore } from "@tollgate/store-memory";
 import { createTestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { eventLog } from "./event-log.ts";
@@ -99,7 +100,7 @@ it("names its request in every event of a request, from its arrival to its answe
   await answer.text();
   const requestId = answer.headers.get("x-request-id");
   const organizationId = key.organizationId;
-  expect(log.seen).toMatchObject([
+  expect(log.seen.filter((event) => "requestId" in event)).toMatchObject([
     { type: "request.received", requestId, traceparent },
     { type: "step.opened", requestId, keyId: key.id, endpoint: "chat_completions", stream: false },
     { type: "attempt.started", requestId, organizationId },
@@ -132,7 +133,8 @@ it.each([
   const log = eventLog();
   const { gateway, chat } = await createTestGateway({ observers: log.observers });
   await gateway.fetch(chat({}, { traceparent: sent }));
-  expect(log.seen[0]).toMatchObject({ type: "request.received", traceparent: null });
+  const received = log.seen.find(({ type }) => type === "request.received");
+  expect(received).toMatchObject({ type: "request.received", traceparent: null });
 });
 
 it("reports an attempt that fails in mid-stream, and why its Step failed", async () => {
@@ -237,4 +239,86 @@ describe("requests that fail", () => {
     await new Promise((resolve) => setImmediate(resolve));
     expect(failed).toBe(4);
   });
+});
+
+it("gives each attempt the trace context of the host, and none if that is invalid", async () => {
+  const asked: unknown[] = [];
+  const given: unknown[] = [traceparent, `${traceparent}\r\nx-injected: 1`, null];
+  const { gateway, provider, chat, clock } = await createTestGateway({
+    traceparent(attempt) {
+      asked.push(attempt);
+      const next = given.shift();
+      if (next === undefined) throw new Error("no more");
+      return typeof next === "string" ? next : null;
+    },
+    retries: { max: 3 },
+  });
+  for (let attempt = 0; attempt < 3; attempt++) provider.fail(down());
+  const answer = await clock.until(gateway.fetch(chat()));
+  expect(answer.status).toBe(200);
+  expect(provider.calls.map((call) => call.traceparent)).toEqual([traceparent, null, null, null]);
+  const requestId = answer.headers.get("x-request-id");
+  const attempts = [1, 2, 3, 4].map((attempt) => ({ requestId, attempt }));
+  expect(asked).toMatchObject(attempts);
+});
+
+it("reports administrative changes with their subject and actor, and nothing that did not change", async () => {
+  const log = eventLog();
+  const { gateway, chat, key } = await createTestGateway({ observers: log.observers });
+  await (await gateway.fetch(chat())).text();
+  const [organizationId, actor] = [key.organizationId, "ada"];
+  const budget = { id: "team", limit: { usd: 1 }, period: "day" } as const;
+  await gateway.budgets.create({ ...budget, scope: { organization: organizationId }, actor });
+  await expect(gateway.budgets.create(budget)).rejects.toThrow();
+  await gateway.keys.update({ organizationId, id: key.id, label: "renamed", actor });
+  const [step] = (await gateway.steps.list({ organizationId })).data;
+  const id = step?.id ?? "";
+  await gateway.steps.correct({ organizationId, id, costNanoUsd: 1, reason: "invoice", actor });
+  await gateway.keys.revoke({ organizationId, userId: key.userId, actor });
+  await gateway.keys.revoke({ organizationId, userId: key.userId, actor });
+  await gateway.as({ organizationId, userId: "eve", label: "app" }).fetch(chat());
+  const events = log.seen.flatMap((event) => (event.type === "administered" ? [event] : []));
+  const { data } = await gateway.changes.list({ organizationId });
+  expect(events).toMatchObject([
+    { kind: "policy.changed", organizationId: null, actor: null },
+    { kind: "key.created", subject: key.id, organizationId, actor: null },
+    { kind: "budget.created", subject: "team", organizationId, actor },
+    { kind: "key.updated", subject: key.id, organizationId, actor },
+    { kind: "correction", subject: id, organizationId, actor },
+    { kind: "key.revoked", subject: key.id, organizationId, actor },
+    { kind: "key.created", organizationId, actor: null },
+  ]);
+  expect(events.slice(1).map(({ kind, subject }) => ({ kind, subject }))).toEqual(
+    [...data].reverse().map(({ kind, subject }) => ({ kind, subject })),
+  );
+});
+
+it("reports what maintenance did, its failure, and that it works again", async () => {
+  const log = eventLog();
+  const store = memoryStore();
+  let fails = false;
+  const test = await createTestGateway({
+    observers: log.observers,
+    retention: { activity: "30s" },
+    store: {
+      ...store,
+      async renewLease(renewal) {
+        if (fails) throw new Error("the disk is gone");
+        await store.renewLease(renewal);
+      },
+    },
+  });
+  const { gateway, chat, clock } = test;
+  await (await gateway.fetch(chat())).text();
+  fails = true;
+  await clock.advance("5s");
+  fails = false;
+  await clock.advance("56s");
+  const ofLease = log.seen.filter((event) => "what" in event && event.what === "lease");
+  expect(ofLease.map(({ type }) => type)).toEqual(["gateway.degraded", "gateway.restored"]);
+  const ran = log.seen.flatMap((event) => (event.type === "maintenance.ran" ? [event] : []));
+  expect(ran).toContainEqual(expect.objectContaining({ what: "recovery", count: 0 }));
+  expect(ran).toContainEqual(expect.objectContaining({ what: "sweep", count: 1, durationMs: 0 }));
+  await gateway.sweep();
+  expect(log.seen.at(-1)).toMatchObject({ type: "maintenance.ran", what: "sweep", count: 0 });
 });

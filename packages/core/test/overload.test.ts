@@ -54,7 +54,7 @@ describe("request bodies in flight", () => {
     expect(await statusOf(gateway.fetch(first(kilobyte)))).toBe(200);
   });
 
-  it("are refused before any byte is read, by the length that they announce", async () => {
+  it("are refused before any byte is read, by the length that they announce (H8)", async () => {
     const test = await busyGateway({ limits: { bytesInFlightPerKey: 2_500 } });
     const { gateway, first, begin, finish } = test;
     await begin(first, 2);
@@ -74,6 +74,37 @@ describe("request bodies in flight", () => {
     expect(isRead).toBe(false);
     await finish();
   });
+
+  it.each(["are announced", "have arrived"])(
+    "have a bound while clients hold 40 uploads open whose bytes %s (H8)",
+    async (bytes) => {
+      const test = await createTestGateway({ limits: { bytesInFlightPerKey: 9_000 } });
+      const other = await test.createKey();
+      const clients = new AbortController();
+      const statuses: number[] = [];
+      const hold = async (): Promise<void> => {
+        const { url, headers } = test.chat();
+        const body = new ReadableStream<Uint8Array>({
+          start(controller) {
+            if (bytes === "have arrived") controller.enqueue(new Uint8Array(4_000));
+          },
+        });
+        const { signal } = clients;
+        const request = new Request(url, { method: "POST", headers, body, duplex: "half", signal });
+        if (bytes === "are announced") request.headers.set("content-length", "4000");
+        statuses.push(await statusOf(test.gateway.fetch(request)));
+      };
+      const uploads = Array.from({ length: 40 }, hold);
+      while (statuses.length < 38) await new Promise((resolve) => setImmediate(resolve));
+      expect(new Set(statuses)).toEqual(new Set([503]));
+      expect(await statusOf(test.gateway.fetch(other.chat(kilobyte)))).toBe(200);
+      expect(await statusOf(test.gateway.fetch(test.chat(kilobyte)))).toBe(503);
+      expect(statuses).toHaveLength(38);
+      clients.abort();
+      await Promise.allSettled(uploads);
+      expect(await statusOf(test.gateway.fetch(test.chat(kilobyte)))).toBe(200);
+    },
+  );
 
   it("leave the last quarter to keys with less than their share", async () => {
     const test = await busyGateway({ limits: { bytesInFlight: 8_800 } });

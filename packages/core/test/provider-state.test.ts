@@ -1,7 +1,7 @@
 import { definePolicy, permit } from "@tollgate/core/policy";
 import { type Message, ProviderError } from "@tollgate/core/provider";
 import type { Store } from "@tollgate/core/store";
-import { createTestGateway, type ScriptedCall } from "@tollgate/testing";
+import { createTestGateway, type ScriptedCall, scriptedProvider } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { stores } from "./stores.ts";
 
@@ -456,6 +456,58 @@ describe.each(stores)("the origin of provider state on %s", (_store, open) => {
     await secondRound(made, message);
     expect(asked).toBe(2);
     expect(sentTo(made).map(signed.stateOf)).toEqual([signed.wanted(1)]);
+  });
+
+  it("is read only from the first message whose state is needed, if the Session has that", async () => {
+    const store = open();
+    const made = await opened(store);
+    const message = withoutState(await firstRound(made, signed));
+    const { transcript } = store.sessions;
+    const from: (number | undefined)[] = [];
+    Object.assign(store.sessions, {
+      transcript: (...words: Parameters<typeof transcript>) => {
+        from.push(words[2]);
+        return transcript(...words);
+      },
+    });
+    await secondRound(made, message);
+    expect(from).toEqual([1]);
+    // The Session has nothing but the question in common with another call.
+    const other = JSON.parse(JSON.stringify(message).replace("{}", '{\\"at\\":1}'));
+    await secondRound(made, other);
+    expect(from).toEqual([1]);
+  });
+
+  it("is left out silently of a stored response's earlier turns if the model needs only the last", async () => {
+    const made = await opened(open());
+    made.provider.reply({ text: "Hm.", state: { thinking_blocks: [{ signature: "s" }] } });
+    const { id } = JSON.parse(await (await respond(made, { input: [question] })).text());
+    const answer = await respond(made, { previous_response_id: id, input: "And in Rome?" });
+    expect(answer.status).toBe(200);
+    expect(sentTo(made).map(({ state }) => state)).toEqual([undefined]);
+    expect((await lastStep(made))?.droppedFields).toEqual({});
+  });
+
+  it("reads nothing for a provider that needs no state back", async () => {
+    const store = open();
+    const stateless = scriptedProvider({
+      stateNeeds: () => ({ restore: "none", reasoningText: "own", cacheBreakpoints: false }),
+    });
+    const made = await opened(store, { providers: { stateless: stateless.at("stateless") } });
+    const message = withoutState(await firstRound(made, signed));
+    let asked = 0;
+    const { find } = store.sessions;
+    Object.assign(store.sessions, {
+      find: (lookup: Parameters<typeof find>[0]) => {
+        asked++;
+        return find(lookup);
+      },
+    });
+    const fields = { model: "stateless/tollgate/scripted", tools };
+    const messages = [question, message, resultOf("call_1")];
+    stateless.reply("18 degrees.");
+    const answer = await made.gateway.fetch(made.chat({ messages, ...fields }));
+    expect([answer.status, asked, stateless.calls.length]).toEqual([200, 0, 1]);
   });
 
   it("reads nothing for a request without a tool loop", async () => {

@@ -55,12 +55,14 @@ const settings = {
   budgets: [budget, { id: "b", limit: { requests: 1 }, period: "day" }],
   prices,
   dataClasses: ["D0", "D1"],
+  aliases: { fast: "test/a/b" },
   limits: { messages: 10 },
   deadlines: { idle: "60s", total: 1_000 },
   retries: { backoff: 10, allowDuplicates: false },
   retention: { responses: "30d" },
   onDisconnect: "abort",
   toolOutputs: "parts",
+  sessions: { leadingSystem: "apart" },
   headerPrefix: "X-App-",
   maintenance: true,
 };
@@ -83,6 +85,7 @@ const examples: Readonly<Record<string, Example>> = {
       { limits: { mesages: 5 } },
       { deadlines: { idle: "soon" } },
       { dataClasses: ["a b"] },
+      { aliases: { fast: 5 } },
     ],
   },
   policy: {

@@ -78,6 +78,20 @@ describe.each(stores)("session assignment on %s (section 3)", (_, open) => {
     expect(sessions.map(({ length }) => length).sort()).toEqual([4, 4]);
   });
 
+  it("of another organization, or unknown, can't be read", async () => {
+    const test = await createTestGateway({ store: open() });
+    const { session_id: id } = await ask(test, [user("a")]);
+    const { organizationId } = test.key;
+    const { sessions } = test.gateway;
+    expect((await sessions.get({ organizationId, id })).id).toBe(id);
+    for (const reference of [
+      { organizationId: "globex", id },
+      { organizationId, id: "unknown" },
+    ])
+      for (const reading of [sessions.get(reference), sessions.transcript(reference)])
+        await expect(reading).rejects.toMatchObject({ code: "session_not_found" });
+  });
+
   it("records the origin when a named Session is rewound (rule 4)", async () => {
     const test = await createTestGateway({ store: open() });
     const { session_id } = await ask(test, [user("a")]);

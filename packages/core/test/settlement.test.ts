@@ -153,7 +153,8 @@ describe("every answer that a client received complete is in the ledger", () => 
     });
     const plain = await clock.until(gateway.fetch(chat()), "10s");
     expect(plain.status).toBe(503);
-    expect(plain.headers.get("x-should-retry")).toBe("true");
+    // The provider has answered: an SDK's retry would be paid for as well.
+    expect(plain.headers.get("x-should-retry")).toBe("false");
     expect(await failureOf(plain)).toMatchObject({
       type: "server_error",
       code: "evidence_unavailable",

@@ -1,8 +1,9 @@
 import { virtual } from "@tollgate/core";
 import { combine, definePolicy, forbid, permit } from "@tollgate/core/policy";
 import { ProviderError } from "@tollgate/core/provider";
+import { memoryStore } from "@tollgate/store-memory";
 import { countingIds, createTestGateway, type TestGateway } from "@tollgate/testing";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { eventLog } from "./event-log.ts";
 import { openOwnGateways } from "./own-gateways.ts";
@@ -139,6 +140,46 @@ describe("a virtual gateway", () => {
     ]);
   });
 
+  it.each([
+    ["before it answers", ["one", "two", "three"], 403],
+    ["before it opens the Step of another", ["one", "two"], 200],
+  ] as const)(
+    "records the targets that the policy denies at once, %s",
+    async (_, denied, status) => {
+      const verbs: string[] = [];
+      const recording = Promise.withResolvers<void>();
+      const store = memoryStore();
+      const test = await open(undefined, {
+        policy: definePolicy({ rules: [permit("all"), forbid("no", { gateway: denied })] }),
+        store: {
+          ...store,
+          async recordRefusal(refusal) {
+            verbs.push("recordRefusal");
+            await recording.promise;
+            return store.recordRefusal(refusal);
+          },
+          openStep(intent) {
+            verbs.push("openStep");
+            return store.openStep(intent);
+          },
+        },
+      });
+      const recorded = denied.map(() => "recordRefusal");
+      const asking = test.gateway.fetch(test.chat({ model: "best/any/fast" }));
+      await vi.waitFor(() => expect(verbs).toEqual(recorded));
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(verbs).toEqual(recorded);
+      recording.resolve();
+      expect((await asking).status).toBe(status);
+      expect(verbs).toEqual(status === 200 ? [...recorded, "openStep"] : recorded);
+      const { decisions } = await records(test);
+      expect(decisions.map(({ firstDecisionId }) => firstDecisionId)).toEqual([
+        null,
+        ...decisions.slice(1).map(() => decisions[0]?.id),
+      ]);
+    },
+  );
+
   it("respects the allowlist of a key for each target", async () => {
     const test = await open();
     const { chat } = await test.createKey({ models: ["two/*/*"] });
@@ -213,13 +254,41 @@ describe("a virtual gateway", () => {
     expect(test.called().at(-1)).toBe("one");
   });
 
-  it("doesn't prefer a target because it fails fast", async () => {
-    const test = await open({ fast: { by: "latency", targets: ["one/a/x", "two/b/y"] } });
-    test.provider.fail(down, { when: ({ gateway }) => gateway === "one", times: 9 });
-    test.provider.reply({ text: "OK", delay: 400 }, { times: Number.POSITIVE_INFINITY });
-    for (let asked = 0; asked < 3; asked++) await (await test.ask()).text();
-    expect(test.called()).toEqual(["one", "two", "two", "two"]);
-  });
+  it.each([false, true])(
+    "measures an answer without output until its end (stream: %s)",
+    async (stream) => {
+      const test = await open({ fast: { by: "latency", targets: all } });
+      const delays: Record<string, number> = { one: 300, two: 100, three: 200 };
+      test.provider.reply(({ gateway }) => ({ text: [], delay: delays[gateway] ?? 0 }), {
+        times: Number.POSITIVE_INFINITY,
+      });
+      for (let asked = 0; asked < 5; asked++) {
+        const request = test.chat({ model: "best/any/fast", stream });
+        await test.clock.until(test.gateway.fetch(request).then((answer) => answer.text()));
+      }
+      expect(test.called()).toEqual(["one", "two", "three", "two", "two"]);
+      const { decisions } = await records(test);
+      expect(decisions.map(({ choice }) => choice?.latencyMs)).toEqual([
+        null,
+        null,
+        null,
+        100,
+        100,
+      ]);
+    },
+  );
+
+  it.each([401, 404, 429, 503])(
+    "doesn't prefer a target because it fails fast, with %i",
+    async (status) => {
+      const test = await open({ fast: { by: "latency", targets: ["one/a/x", "two/b/y"] } });
+      const failing = new ProviderError("No.", { reason: "no", delivery: "answered", status });
+      test.provider.fail(failing, { when: ({ gateway }) => gateway === "one", times: 9 });
+      test.provider.reply({ text: "OK", delay: 400 }, { times: Number.POSITIVE_INFINITY });
+      for (let asked = 0; asked < 3; asked++) await (await test.ask()).text();
+      expect(test.called()).toEqual(["one", "two", "two", "two"]);
+    },
+  );
 
   it("measures an organization's own account apart from those of others", async () => {
     const best = virtual({ fast: { by: "latency", targets: ["own/a/b", "spare/a/b"] } });

@@ -14,10 +14,13 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import { createLeaf } from "../evidence/leaves.ts";
 import { read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
+import { reportChange } from "./changes.ts";
+import { etagOf, type IfMatch, requireMatch } from "./etag.ts";
 import type { WithActor } from "./keys.ts";
 import { type List, listOf, type Paging, pagesById } from "./list.ts";
 import { method, withStoreErrors } from "./method.ts";
 import {
+  budgetCreation,
   budgetRaising,
   budgetReference,
   budgetRemoval,
@@ -71,10 +74,19 @@ export interface BudgetStatusQuery {
   readonly at?: string;
 }
 
+/** Whether the counters of an earlier budget or rate limit with the same id may go on. */
+export interface UnusedId {
+  /** If true, an id that counted before is rejected: its counters may be those of others. Default: false. */
+  readonly unused?: boolean;
+}
+
 /** Budgets, both those declared in the configuration and those created at run time. */
 export interface Budgets {
-  /** Applies to the next request in every process. @throws GatewayError `invalid_argument` */
-  create(budget: BudgetConfiguration & WithActor): Promise<BudgetRecord>;
+  /**
+   * Applies to the next request in every process. Creating an equal budget again changes nothing and returns it.
+   * @throws GatewayError `invalid_argument`, or `budget_exists` if the id is taken
+   */
+  create(budget: BudgetConfiguration & UnusedId & WithActor): Promise<BudgetRecord>;
   /** @throws GatewayError `budget_not_found` */
   get(reference: { readonly id: string }): Promise<BudgetRecord>;
   /** By id. With an organization, only budgets that can count its requests. */
@@ -82,10 +94,14 @@ export interface Budgets {
   /**
    * Replaces scope, limit, mode and warnings of a created budget. Settled and held amounts stay. Change a declared budget
    * in the configuration.
+   * @throws GatewayError `budget_not_found`, `precondition_failed`
    */
-  update(budget: BudgetConfiguration & WithActor): Promise<BudgetRecord>;
-  /** Removes a created budget and its raises. Its counters stay as history. */
-  remove(reference: { readonly id: string } & WithActor): Promise<void>;
+  update(budget: BudgetConfiguration & IfMatch & WithActor): Promise<BudgetRecord>;
+  /**
+   * Removes a created budget and its raises. Its counters stay as history.
+   * @throws GatewayError `budget_not_found`, `precondition_failed`
+   */
+  remove(reference: { readonly id: string } & IfMatch & WithActor): Promise<void>;
   /** The counters of one period, one for each subject with requests. @throws GatewayError `budget_not_found` */
   status(query: BudgetStatusQuery, paging?: Paging): List<BudgetStatus>;
   /**
@@ -153,30 +169,40 @@ export function createBudgets(context: GatewayContext, ready: () => Promise<void
   });
 
   return {
-    create: method(budgetWriting, async ({ actor, ...configuration }) => {
+    create: method(budgetCreation, async ({ actor, unused = false, ...configuration }) => {
       const budget = requireBudget(context, configuration);
-      const isTaken = (await all()).some(({ id }) => id === budget.id);
+      const record: BudgetRecord = { ...budget, origin: "created" };
+      const existing = async () => {
+        const found = (await all()).find(({ id }) => id === budget.id);
+        return found === undefined ? null : requireEqual(toRecord(found), record, "budget_exists");
+      };
+      const known = await existing();
+      if (known !== null) return known;
       await requireSameUnit(context, budget);
+      if (unused) await requireUnused(context, budget);
       const leaf = budgetLeaf(context, "budget.created", { budget, actor });
-      if (isTaken || !(await store.budgets.insert(budget, leaf)))
-        throw invalid("id", `\`id\` is already taken: ${budget.id}.`);
+      if (!(await store.budgets.insert(budget, leaf)))
+        return (await existing()) ?? taken(budget, "budget_exists");
+      reportChange(context, leaf);
       await budgets.reload();
-      return { ...budget, origin: "created" };
+      return record;
     }),
     get: method(budgetReference, async ({ id }) => toRecord(await find(id))),
     list: (filter = {}, paging) => listOf(pagesById("budgets", all, filter), toRecord, paging),
-    update: method(budgetWriting, async ({ actor, ...configuration }) => {
+    update: method(budgetWriting, async ({ actor, ifMatch, ...configuration }) => {
       const budget = requireBudget(context, configuration);
       requireSameCounters(budget, await requireCreated(budget.id));
       const leaf = budgetLeaf(context, "budget.updated", { budget, actor });
-      if (!(await store.budgets.update(budget, leaf))) throw notFound(budget.id);
+      if (!(await store.budgets.update(budget, leaf, matching(ifMatch)))) throw notFound(budget.id);
+      reportChange(context, leaf);
       await budgets.reload();
       return { ...budget, origin: "created" };
     }),
-    remove: method(budgetRemoval, async ({ id, actor }) => {
+    remove: method(budgetRemoval, async ({ id, ifMatch, actor }) => {
       const budget = await requireCreated(id);
       const leaf = budgetLeaf(context, "budget.removed", { budget, actor });
-      if (!(await store.budgets.remove(id, leaf))) throw notFound(id);
+      if (!(await store.budgets.remove(id, leaf, matching(ifMatch)))) throw notFound(id);
+      reportChange(context, leaf);
       await budgets.reload();
     }),
     status: (query, paging) =>
@@ -209,6 +235,28 @@ export function createBudgets(context: GatewayContext, ready: () => Promise<void
         })(),
       ),
   };
+}
+
+/** Compares a created budget or rate limit before a change with the tag that the change expects. */
+export function matching(ifMatch: string | undefined) {
+  return (before: object): void =>
+    requireMatch(ifMatch === undefined ? {} : { ifMatch }, { ...before, origin: "created" });
+}
+
+type Exists = "budget_exists" | "rate_limit_exists";
+
+/** Returns a record that exists if it is the one that was asked for: a repeated creation has the same result. */
+export function requireEqual<Row extends { readonly id: string }>(
+  existing: Row,
+  asked: Row,
+  code: Exists,
+): Row {
+  return etagOf(existing) === etagOf(asked) ? existing : taken(asked, code);
+}
+
+export function taken({ id }: { readonly id: string }, code: Exists): never {
+  const message = `\`id\` is already taken: ${id}. Choose another one, or update what exists.`;
+  throw new GatewayError(code, message, { param: "id" });
 }
 
 /** A budget with its raises and where it was defined. */
@@ -291,6 +339,7 @@ function createRaises(
           "id",
           `Budget ${budget.id} already has ${maxRaises} raises: cancel one or wait until one ends.`,
         );
+      reportChange(context, leaf);
       await budgets.reload();
       return toRaiseRecord(raise);
     }),
@@ -302,6 +351,7 @@ function createRaises(
       const reference = { budgetId: id, id: raiseId };
       if (!leaf || !(await store.budgets.removeRaise(reference, leaf)))
         throw invalid("raiseId", `\`raiseId\` must be a raise of budget ${id} that applies now.`);
+      reportChange(context, leaf);
       await budgets.reload();
     }),
   };
@@ -365,6 +415,15 @@ async function requireSameUnit(context: GatewayContext, { id, unit }: Budget): P
   const counted = data[0]?.unit ?? unit;
   if (counted === unit) return;
   throw invalid("id", `\`id\` was used before, to count ${counted}: choose another one.`);
+}
+
+/** @throws GatewayError `invalid_argument` for an id with counters, of a budget or of a rate limit */
+export async function requireUnused(
+  { store }: Pick<GatewayContext, "store">,
+  { id }: { readonly id: string },
+): Promise<void> {
+  const { data } = await store.budgets.counters({ budgetId: id }, { cursor: null, limit: 1 });
+  if (data.length > 0) throw invalid("id", `\`id\` was used before: ${id}. Choose another one.`);
 }
 
 /** The organization whose log has the leaf: the only one that a scope counts; empty for several or all. */

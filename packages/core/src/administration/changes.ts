@@ -18,7 +18,7 @@ export interface ChangeRecord {
   readonly kind: ChangeKind;
   /** Null if none was given. */
   readonly actor: string | null;
-  /** The id of the key, connection, budget or Step, or the version of the policy. */
+  /** The id of the key, connection, budget, rate limit, Step or Session, or the version of the policy. */
   readonly subject: string | null;
   /** The facts in the evidence record: ids, numbers and digests, never a secret or free text. */
   readonly facts: Readonly<Record<string, unknown>>;
@@ -32,7 +32,7 @@ export interface ChangeFilter extends OrganizationScope {
   readonly to?: string;
 }
 
-/** Changes to keys, connections, budgets, recorded figures and the policy. */
+/** Changes to keys, connections, budgets, rate limits, recorded figures and the policy, and readings of transcripts. */
 export interface Changes {
   /** Newest first. @throws GatewayError `invalid_argument` */
   list(filter: ChangeFilter, paging?: Paging): List<ChangeRecord>;
@@ -79,13 +79,28 @@ function toChangeRecord({ id, at, organizationId, kind, meta }: EvidenceLeaf): C
   };
 }
 
+/** Reports a durable change to observers, by its leaf. */
+export function reportChange(
+  { isObserved, notify }: Pick<GatewayContext, "isObserved" | "notify">,
+  leaf: EvidenceLeaf | null | undefined,
+): void {
+  const change = leaf && isObserved() ? toChangeRecord(leaf) : null;
+  if (!leaf || change === null) return;
+  const { kind, organizationId, subject, actor } = change;
+  notify({ type: "administered", at: leaf.at, kind, organizationId, subject, actor });
+}
+
 /** Members of every leaf, which the record has under its own names. */
 const heads: ReadonlySet<string> = new Set(["at", "id", "kind", "organization", "version"]);
 
-/** The subject of `key.revoked` is the fact `key`: an id, or an object with an id. That of a correction is its Step. */
+/**
+ * The subject of `key.revoked` is the fact `key`: an id, or an object with an id. That of a correction is its Step, and that
+ * of a transcript the Step or the Session that was read.
+ */
 function subjectOf(kind: ChangeKind, facts: Readonly<Record<string, unknown>>): string | null {
-  const [noun = ""] = kind === "correction" ? ["step"] : kind.split(".");
-  const subject = facts[noun];
+  const [noun = ""] = kind.split(".");
+  const isOfStep = kind === "correction" || kind === "transcript.read";
+  const subject = isOfStep ? (facts["step"] ?? facts["session"]) : facts[noun];
   if (typeof subject === "string") return subject;
   if (typeof subject !== "object" || subject === null || !("id" in subject)) return null;
   return typeof subject.id === "string" ? subject.id : null;

@@ -5,6 +5,8 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import { createLeaf } from "../evidence/leaves.ts";
 import { filters, read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
+import { reportChange } from "./changes.ts";
+import { type IfMatch, requireMatch } from "./etag.ts";
 import type { WithActor } from "./keys.ts";
 import { type List, listOf, type Paging } from "./list.ts";
 import { method } from "./method.ts";
@@ -31,7 +33,7 @@ export interface ConnectionReference {
 }
 
 /** An organization's own Gateway API key for a customer-owned gateway. */
-export interface SetConnectionOptions extends ConnectionReference, WithActor {
+export interface SetConnectionOptions extends ConnectionReference, IfMatch, WithActor {
   /** 1 to 8,192 printable ASCII characters, without a space at either end. Stored sealed, never returned. */
   readonly apiKey: string;
 }
@@ -49,7 +51,8 @@ export interface Connections {
   /**
    * Seals an organization's credential and replaces the one it had. Applies to the next request in this process, and within
    * 5 seconds in every other process; at once if there was none.
-   * @throws GatewayError `invalid_argument`, or `connection_unavailable` if the key-encryption key doesn't answer
+   * @throws GatewayError `invalid_argument`, `connection_unavailable` if the key-encryption key doesn't answer, or
+   * `precondition_failed`
    */
   set(setting: SetConnectionOptions): Promise<ConnectionRecord>;
   /** @throws GatewayError `connection_not_found` */
@@ -58,9 +61,9 @@ export interface Connections {
   list(filter: OrganizationScope, paging?: Paging): List<ConnectionRecord>;
   /**
    * Deletes the credential. Within 5 seconds, every process rejects new requests that need it; running ones finish.
-   * @throws GatewayError `connection_not_found`
+   * @throws GatewayError `connection_not_found`, `precondition_failed`
    */
-  remove(reference: ConnectionReference & WithActor): Promise<void>;
+  remove(reference: ConnectionReference & IfMatch & WithActor): Promise<void>;
   /**
    * Wraps every data key with the current key-encryption key, unless it already is. Safe in several processes at once and
    * while requests run. Failed ones can be retried. When nothing failed, you can delete the old key.
@@ -98,12 +101,14 @@ export function createConnections(
         toRecord,
         paging,
       ),
-    remove: method(connectionRemoval, async ({ actor, ...reference }) => {
+    remove: method(connectionRemoval, async ({ actor, ifMatch, ...reference }) => {
       const connection = await find(reference);
       const { organizationId, gateway, id } = connection;
       const leaf = connectionLeaf(context, "connection.removed", { ...connection, actor });
-      if (!(await store.connections.remove({ organizationId, gateway, id, leaf })))
+      const check = matching(ifMatch);
+      if (!(await store.connections.remove({ organizationId, gateway, id, leaf, check })))
         throw notFound();
+      reportChange(context, leaf);
       credentials.forget(connection);
     }),
     reseal: method(acting, async ({ actor }) => {
@@ -111,6 +116,12 @@ export function createConnections(
       return resealAll(context, actor);
     }),
   };
+}
+
+/** Compares a connection before a change with the tag that the change expects. */
+function matching(ifMatch: string | undefined) {
+  return (before: GatewayConnection | null): void =>
+    requireMatch(ifMatch === undefined ? {} : { ifMatch }, before && toRecord(before));
 }
 
 function toRecord(connection: GatewayConnection): ConnectionRecord {
@@ -127,14 +138,15 @@ function toRecord(connection: GatewayConnection): ConnectionRecord {
 
 async function set(
   context: GatewayContext,
-  { organizationId, gateway, apiKey, actor }: SetConnectionOptions,
+  { organizationId, gateway, apiKey, ifMatch, actor }: SetConnectionOptions,
 ): Promise<ConnectionRecord> {
   const owner = {
     organizationId,
     gateway: requireCustomerOwned(context, gateway),
   };
   const existing = await context.store.connections.get(owner.organizationId, owner.gateway);
-  const updatedAt = context.clock.now();
+  // Later than before even within a millisecond: the record's tag must change with the credential, which it doesn't show.
+  const updatedAt = Math.max(context.clock.now(), (existing?.updatedAt ?? 0) + 1);
   const place = { ...owner, id: existing?.id ?? context.ids.uuid() };
   const connection: SealedConnection = {
     ...place,
@@ -143,7 +155,8 @@ async function set(
     ...(await context.sealer.seal(place, apiKey).catch(cannotSeal)),
   };
   const leaf = connectionLeaf(context, "connection.set", { ...connection, actor });
-  await context.store.connections.set({ connection, leaf });
+  await context.store.connections.set({ connection, leaf, check: matching(ifMatch) });
+  reportChange(context, leaf);
   context.credentials.forget(owner);
   return toRecord(connection);
 }
@@ -215,9 +228,10 @@ async function reseal(
   if (to === null) return "failed";
   const { organizationId, gateway, wrappedKey: from } = connection;
   const leaf = connectionLeaf(context, "connection.resealed", { ...connection, ...to, actor });
-  return (await context.store.connections.rewrap({ organizationId, gateway, from, to, leaf }))
-    ? "resealed"
-    : "changed";
+  if (!(await context.store.connections.rewrap({ organizationId, gateway, from, to, leaf })))
+    return "changed";
+  reportChange(context, leaf);
+  return "resealed";
 }
 
 /** A leaf names the connection and the key that wraps its data key. It holds nothing that is sealed. */

@@ -22,6 +22,7 @@ import {
   priceProblems,
   tableBook,
 } from "../routing/configured-prices.ts";
+import { reportChange } from "./changes.ts";
 import type { WithActor } from "./keys.ts";
 import { repricing } from "./schemas.ts";
 import { toIso } from "./tenant.ts";
@@ -159,7 +160,9 @@ export function createRepricing(
     const figures = { attempt: number, costNanoUsd: repricedNanoUsd, reason };
     const intent = correctionOf(context, step, { organizationId, id, ...figures, ...acting });
     const correction = { ...intent.correction, after: corrections.length };
-    return { ...row, corrected: await context.store.correct({ ...intent, correction }) };
+    const corrected = await context.store.correct({ ...intent, correction });
+    if (corrected) reportChange(context, intent.leaf);
+    return { ...row, corrected };
   }
 
   return async (steps) => {

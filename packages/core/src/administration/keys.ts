@@ -2,20 +2,25 @@ import type {
   KeyEntry,
   KeyPatch,
   KeyQuery,
+  KeyRepository,
   KeySelection,
   KeyWithSalt,
 } from "../contracts/key-repository.ts";
 import type { ApiKey } from "../domain/api-key.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
+import type { ModelAliases } from "../domain/model-id.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { createLeaf } from "../evidence/leaves.ts";
 import { higher, requireClass, requireClasses } from "../identity/key-arguments.ts";
 import type { NamedCaller } from "../identity/named-caller.ts";
 import { createSecret, displayPrefix, secretDigest } from "../identity/secret.ts";
-import { filters, read } from "../input/read.ts";
+import { filters, invalidInput, read } from "../input/read.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import { type Duration, parseDuration } from "../kernel/duration.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
+import { aliasProblems } from "../routing/route.ts";
+import { reportChange } from "./changes.ts";
+import { type IfMatch, requireMatch } from "./etag.ts";
 import { type List, listOf, type Paging } from "./list.ts";
 import { method, withStoreErrors } from "./method.ts";
 import {
@@ -23,6 +28,7 @@ import {
   keyCreation,
   keyFilter,
   keyReference,
+  keyRevocation,
   keyRotation,
   keysOfUser,
 } from "./schemas.ts";
@@ -57,6 +63,11 @@ export interface CreateKeyOptions extends WithActor {
   readonly expiresAt?: string | null;
   /** Model patterns that the key is limited to. Default: no limit. */
   readonly models?: readonly string[] | null;
+  /**
+   * Plain names for models, such as `{ "gpt-5": "openai/openai/gpt-5" }`. They come before the gateway's. At most 100. A change
+   * replaces all of them, and `null` removes them. Default: none.
+   */
+  readonly aliases?: ModelAliases | null;
 }
 
 /** One key, by its id. */
@@ -67,6 +78,7 @@ export interface KeyReference extends WithActor, OrganizationScope {
 /** Changes to a key. Absent members stay as they are. */
 export interface UpdateKeyOptions
   extends KeyReference,
+    IfMatch,
     Partial<Omit<CreateKeyOptions, "organizationId" | "userId" | "actor">> {}
 
 /** All keys of one user of an organization. */
@@ -104,17 +116,19 @@ export interface Keys {
    * Changes the given members. Restrictions apply to the next request in every process, extensions within 5 seconds.
    * `models` can only narrow what the policy permits.
    * @throws GatewayError `key_not_found`, `key_not_live` for a revoked key, or `invalid_argument`, such as for a default
-   * class below the minimum
+   * class below the minimum; `precondition_failed`
    */
   update(change: UpdateKeyOptions): Promise<KeyRecord>;
   /**
    * Gives the key a new secret. The old one keeps working for `overlap`, at most 365 days (default 0). Ownership follows
    * the key's id and stays.
-   * @throws GatewayError `key_not_found`, or `key_not_live` for a key that is revoked or expired
+   * @throws GatewayError `key_not_found`, or `key_not_live` for a key that is revoked or expired; `precondition_failed`
    */
-  rotate(reference: KeyReference & { readonly overlap?: Duration }): Promise<KeyWithSecret>;
-  /** Applies to the next request in every process. Running streams finish. @throws GatewayError `key_not_found` */
-  revoke(reference: KeyReference): Promise<KeyRecord>;
+  rotate(
+    reference: KeyReference & IfMatch & { readonly overlap?: Duration },
+  ): Promise<KeyWithSecret>;
+  /** Applies to the next request in every process. Running streams finish. @throws GatewayError `key_not_found`, `precondition_failed` */
+  revoke(reference: KeyReference & IfMatch): Promise<KeyRecord>;
   /**
    * Revokes all keys of the user that aren't revoked yet, or none if it fails. Expired keys are revoked too, so a later
    * expiry can't revive them. Returns the revoked keys, newest first.
@@ -138,6 +152,7 @@ export function createKeys(context: GatewayContext, ready: () => Promise<void>):
       const secret = createSecret(context.ids);
       const entry = newKey(context, creation, displayPrefix(secret));
       await store.keys.insert({ ...entry, digest: secretDigest(secret) });
+      reportChange(context, entry.leaf);
       return { key: toKeyRecord(entry.key), secret };
     }),
     get: method(keyReference, async (reference) => toKeyRecord(await find(reference))),
@@ -153,7 +168,8 @@ export function createKeys(context: GatewayContext, ready: () => Promise<void>):
       ),
     update: method(keyChange, async (change) => {
       const { organizationId, id } = await find(change);
-      const [changed] = await store.keys.change({ organizationId, id }, (key) => {
+      const [changed] = await changeKeys(context, { organizationId, id }, (key) => {
+        requireMatch(change, toKeyRecord(key));
         const patch = patchOf(context, key, change);
         const leaf = keyLeaf(context, "key.updated", key, { ...patch, ...actorOf(change) });
         return { patch, leaf };
@@ -162,7 +178,8 @@ export function createKeys(context: GatewayContext, ready: () => Promise<void>):
     }),
     rotate: method(keyRotation, async ({ overlap = 0, ...reference }) => {
       const milliseconds = parseDuration(overlap) ?? 0;
-      return rotate(context, await find(reference), { milliseconds, ...actorOf(reference) });
+      const check = (key: ApiKey) => requireMatch(reference, toKeyRecord(key));
+      return rotate(context, await find(reference), { milliseconds, check, ...actorOf(reference) });
     }),
     revoke: createRevoke(context, find),
   };
@@ -172,11 +189,30 @@ export function createKeys(context: GatewayContext, ready: () => Promise<void>):
  * Returns the caller's key record without a secret, and creates it if there is none. Such a record sets no restrictions by
  * itself: those that the host passes apply in addition to those that an administrator sets on the record.
  */
-export function ensureKey(
+export async function ensureKey(
   context: GatewayContext,
   { organizationId, userId, label }: NamedCaller,
 ): Promise<KeyWithSalt> {
-  return context.store.keys.ensure(newKey(context, { organizationId, userId, label }, ""));
+  const entry = newKey(context, { organizationId, userId, label }, "");
+  const found = await context.store.keys.ensure(entry);
+  if (found.key.id === entry.key.id) reportChange(context, entry.leaf);
+  return found;
+}
+
+/** Changes keys as `keys.change` of the store does, and reports each change. The store may decide again before it writes. */
+async function changeKeys(
+  context: GatewayContext,
+  selection: KeySelection,
+  decide: Parameters<KeyRepository["change"]>[1],
+): Promise<readonly ApiKey[]> {
+  const leaves = new Map<string, EvidenceLeaf>();
+  const changed = await context.store.keys.change(selection, (key) => {
+    const change = decide(key);
+    if (change !== null) leaves.set(key.id, change.leaf);
+    return change;
+  });
+  for (const { id } of changed) reportChange(context, leaves.get(id));
+  return changed;
 }
 
 function toKeyRecord({ version: _version, ...key }: ApiKey): KeyRecord {
@@ -210,14 +246,15 @@ function newKey(context: GatewayContext, creation: CreateKeyOptions, prefix: str
     prefix,
     ...classesOf(context.dataClasses, creation),
     models: creation.models ?? null,
+    aliases: aliasesOf(context, creation.aliases ?? null),
     createdAt: clock.now(),
     expiresAt: expiryOf(context, creation.expiresAt ?? null),
     revokedAt: null,
     lastUsedAt: null,
     version: 0,
   };
-  const { label, defaultDataClass, minimumDataClass, models, expiresAt } = key;
-  const facts = { label, defaultDataClass, minimumDataClass, models, expiresAt };
+  const { label, defaultDataClass, minimumDataClass, models, aliases, expiresAt } = key;
+  const facts = { label, defaultDataClass, minimumDataClass, models, aliases, expiresAt };
   return {
     key,
     salt: ids.bytes(32),
@@ -236,6 +273,13 @@ function classesOf(dataClasses: readonly string[], creation: CreateKeyOptions) {
   return requireClasses(dataClasses, { defaultDataClass, minimumDataClass });
 }
 
+/** The aliases to keep: null if they are none. A mistyped target would fail only when someone calls it. */
+function aliasesOf({ router }: GatewayContext, aliases: ModelAliases | null): ModelAliases | null {
+  const problems = aliasProblems(aliases ?? {}, router);
+  if (problems.length > 0) throw invalidInput(problems, "invalid_argument");
+  return aliases !== null && Object.keys(aliases).length > 0 ? aliases : null;
+}
+
 /** When a key stops working; null for never. */
 function expiryOf({ clock }: GatewayContext, time: string | null): number | null {
   const expiresAt = time === null ? null : fromIso(time);
@@ -248,7 +292,11 @@ function expiryOf({ clock }: GatewayContext, time: string | null): number | null
 async function rotate(
   context: GatewayContext,
   key: ApiKey,
-  { milliseconds, ...actor }: { readonly milliseconds: number } & WithActor,
+  {
+    milliseconds,
+    check,
+    ...actor
+  }: { readonly milliseconds: number; readonly check: (key: ApiKey) => void } & WithActor,
 ): Promise<KeyWithSecret> {
   const { organizationId, id } = key;
   if (key.prefix === "")
@@ -257,6 +305,7 @@ async function rotate(
     });
   const secret = createSecret(context.ids);
   const at = context.clock.now();
+  const leaf = keyLeaf(context, "key.rotated", key, actor);
   const rotated = await context.store.keys.rotate({
     organizationId,
     id,
@@ -264,15 +313,17 @@ async function rotate(
     digest: secretDigest(secret),
     prefix: displayPrefix(secret),
     oldSecretsEnd: at + milliseconds,
-    leaf: keyLeaf(context, "key.rotated", key, actor),
+    check,
+    leaf,
   });
   if (!rotated) throw notLive("This API key is revoked or expired: create a new one.");
+  reportChange(context, leaf);
   return { key: toKeyRecord(rotated), secret };
 }
 
 /** The changes to a key as it is now. It may have changed since it was read. */
 function patchOf(context: GatewayContext, key: ApiKey, change: UpdateKeyOptions): KeyPatch {
-  const { label, expiresAt, models, defaultDataClass, minimumDataClass } = change;
+  const { label, expiresAt, models, aliases, defaultDataClass, minimumDataClass } = change;
   if (key.revokedAt !== null) throw notLive("This API key is revoked and can't change.");
   if (key.prefix === "" && label !== undefined && label !== key.label)
     throw new GatewayError(
@@ -293,6 +344,7 @@ function patchOf(context: GatewayContext, key: ApiKey, change: UpdateKeyOptions)
     ...classes,
     ...(label === undefined ? {} : { label }),
     ...(models === undefined ? {} : { models }),
+    ...(aliases === undefined ? {} : { aliases: aliasesOf(context, aliases) }),
     ...(expiresAt === undefined ? {} : { expiresAt: expiryOf(context, expiresAt) }),
   };
 }
@@ -304,18 +356,18 @@ function createRevoke(
 ): Keys["revoke"] {
   async function revokeSelected(
     selection: KeySelection,
-    actor: WithActor,
+    acting: WithActor & IfMatch,
   ): Promise<readonly ApiKey[]> {
     const revokedAt = context.clock.now();
-    const facts = { revokedAt, ...actorOf(actor) };
-    return context.store.keys.change(selection, (key) =>
-      key.revokedAt === null
-        ? { patch: { revokedAt }, leaf: keyLeaf(context, "key.revoked", key, facts) }
-        : null,
-    );
+    const facts = { revokedAt, ...actorOf(acting) };
+    return changeKeys(context, selection, (key) => {
+      requireMatch(acting, toKeyRecord(key));
+      if (key.revokedAt !== null) return null;
+      return { patch: { revokedAt }, leaf: keyLeaf(context, "key.revoked", key, facts) };
+    });
   }
 
-  async function revokeOne(reference: KeyReference): Promise<KeyRecord> {
+  async function revokeOne(reference: KeyReference & IfMatch): Promise<KeyRecord> {
     const { organizationId, id } = await find(reference);
     const [revoked] = await revokeSelected({ organizationId, id }, reference);
     return toKeyRecord(revoked ?? (await find(reference)));
@@ -323,17 +375,17 @@ function createRevoke(
 
   async function revokeOfUser(reference: UserKeysReference): Promise<readonly KeyRecord[]> {
     const { organizationId, userId } = reference;
-    return (await revokeSelected({ organizationId, userId }, reference)).map(toKeyRecord);
+    return (await revokeSelected({ organizationId, userId }, actorOf(reference))).map(toKeyRecord);
   }
 
-  function revoke(reference: KeyReference): Promise<KeyRecord>;
+  function revoke(reference: KeyReference & IfMatch): Promise<KeyRecord>;
   function revoke(reference: UserKeysReference): Promise<readonly KeyRecord[]>;
   async function revoke(
-    reference: KeyReference | UserKeysReference,
+    reference: (KeyReference & IfMatch) | UserKeysReference,
   ): Promise<KeyRecord | readonly KeyRecord[]> {
     return isOfUser(reference)
       ? withStoreErrors(revokeOfUser(read(keysOfUser, reference)))
-      : withStoreErrors(revokeOne(read(keyReference, reference)));
+      : withStoreErrors(revokeOne(read(keyRevocation, reference)));
   }
   return revoke;
 }
@@ -347,7 +399,7 @@ function keyLeaf(
   { ids, clock }: Pick<GatewayContext, "ids" | "clock">,
   kind: LeafKind,
   { organizationId, id }: Pick<ApiKey, "organizationId" | "id">,
-  { actor, label, models, ...facts }: KeyPatch & WithActor,
+  { actor, label, models, aliases, ...facts }: KeyPatch & WithActor,
 ): EvidenceLeaf {
   return createLeaf(
     { id: ids.uuid(), organizationId, kind, at: clock.now() },
@@ -356,6 +408,7 @@ function keyLeaf(
       key: id,
       ...facts,
       ...(models === undefined ? {} : { models: models && [...models] }),
+      ...(aliases === undefined ? {} : { aliases: aliases && { ...aliases } }),
       ...(label === undefined ? {} : { labelSha256: sha256Hex(label) }),
     },
   );

@@ -1,7 +1,7 @@
 import {
   type RateLimitConfiguration,
   rateCounter,
-  rateStateAt,
+  rateStateOf,
   toRateLimit,
 } from "../budgets/rate-limits.ts";
 import type { BudgetCounter } from "../domain/budget.ts";
@@ -11,13 +11,25 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import { createLeaf } from "../evidence/leaves.ts";
 import { read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
-import { createReader, invalid, organizationOf, requireKnownGateways } from "./budgets.ts";
+import {
+  createReader,
+  matching,
+  organizationOf,
+  requireEqual,
+  requireKnownGateways,
+  requireUnused,
+  taken,
+  type UnusedId,
+} from "./budgets.ts";
+import { reportChange } from "./changes.ts";
+import type { IfMatch } from "./etag.ts";
 import type { WithActor } from "./keys.ts";
 import { type List, listOf, type Paging, pagesById } from "./list.ts";
 import { method } from "./method.ts";
 import {
   budgetReference,
   budgetRemoval,
+  rateLimitCreation,
   rateLimitStatusQuery,
   rateLimitWriting,
 } from "./schemas.ts";
@@ -50,16 +62,22 @@ export interface RateLimitStatusQuery {
 
 /** Rate limits, both those declared in the configuration and those created at run time. */
 export interface RateLimits {
-  /** Applies to the next request in every process. @throws GatewayError `invalid_argument` */
-  create(rateLimit: RateLimitConfiguration & WithActor): Promise<RateLimitRecord>;
+  /**
+   * Applies to the next request in every process. Creating an equal rate limit again changes nothing and returns it.
+   * @throws GatewayError `invalid_argument`, or `rate_limit_exists` if the id is taken
+   */
+  create(rateLimit: RateLimitConfiguration & UnusedId & WithActor): Promise<RateLimitRecord>;
   /** @throws GatewayError `rate_limit_not_found` */
   get(reference: { readonly id: string }): Promise<RateLimitRecord>;
   /** By id. With an organization, only rate limits that can count its requests. */
   list(filter?: Partial<OrganizationScope>, paging?: Paging): List<RateLimitRecord>;
-  /** Replaces all but the id of a created rate limit. Its used part stays used. Change a declared one in the configuration. */
-  update(rateLimit: RateLimitConfiguration & WithActor): Promise<RateLimitRecord>;
-  /** Removes a created rate limit. */
-  remove(reference: { readonly id: string } & WithActor): Promise<void>;
+  /**
+   * Replaces all but the id of a created rate limit. Its used part stays used. Change a declared one in the configuration.
+   * @throws GatewayError `rate_limit_not_found`, `precondition_failed`
+   */
+  update(rateLimit: RateLimitConfiguration & IfMatch & WithActor): Promise<RateLimitRecord>;
+  /** Removes a created rate limit. @throws GatewayError `rate_limit_not_found`, `precondition_failed` */
+  remove(reference: { readonly id: string } & IfMatch & WithActor): Promise<void>;
   /** The counters, one for each subject with requests. @throws GatewayError `rate_limit_not_found` */
   status(query: RateLimitStatusQuery, paging?: Paging): List<RateLimitStatus>;
 }
@@ -75,31 +93,42 @@ export function createRateLimits(context: GatewayContext, ready: () => Promise<v
   });
 
   return {
-    create: method(rateLimitWriting, async ({ actor, ...configuration }) => {
+    create: method(rateLimitCreation, async ({ actor, unused = false, ...configuration }) => {
       const rateLimit = requireRateLimit(context, configuration);
-      const taken = new Set((await all()).map(({ id }) => id));
-      for (const { id } of (await budgets.reload()).budgets) taken.add(id);
+      const record: RateLimitRecord = { ...rateLimit, origin: "created" };
+      const existing = async () => {
+        const found = (await all()).find(({ id }) => id === rateLimit.id);
+        return found === undefined ? null : requireEqual(found, record, "rate_limit_exists");
+      };
+      const known = await existing();
+      if (known !== null) return known;
+      if (unused) await requireUnused(context, rateLimit);
+      const isBudget = (await budgets.reload()).budgets.some(({ id }) => id === rateLimit.id);
       const leaf = rateLimitLeaf(context, "rate_limit.created", { rateLimit, actor });
-      if (taken.has(rateLimit.id) || !(await store.rateLimits.insert(rateLimit, leaf)))
-        throw invalid("id", `\`id\` is already taken: ${rateLimit.id}.`);
+      if (isBudget || !(await store.rateLimits.insert(rateLimit, leaf)))
+        return (await existing()) ?? taken(rateLimit, "rate_limit_exists");
+      reportChange(context, leaf);
       await budgets.reload();
-      return { ...rateLimit, origin: "created" };
+      return record;
     }),
     get: method(budgetReference, ({ id }) => find(id)),
     list: (filter = {}, paging) =>
       listOf(pagesById("rate limits", all, filter), (record) => record, paging),
-    update: method(rateLimitWriting, async ({ actor, ...configuration }) => {
+    update: method(rateLimitWriting, async ({ actor, ifMatch, ...configuration }) => {
       const rateLimit = requireRateLimit(context, configuration);
       await requireCreated(rateLimit.id);
       const leaf = rateLimitLeaf(context, "rate_limit.updated", { rateLimit, actor });
-      if (!(await store.rateLimits.update(rateLimit, leaf))) throw notFound(rateLimit.id);
+      if (!(await store.rateLimits.update(rateLimit, leaf, matching(ifMatch))))
+        throw notFound(rateLimit.id);
+      reportChange(context, leaf);
       await budgets.reload();
       return { ...rateLimit, origin: "created" };
     }),
-    remove: method(budgetRemoval, async ({ id, actor }) => {
+    remove: method(budgetRemoval, async ({ id, ifMatch, actor }) => {
       const rateLimit = await requireCreated(id);
       const leaf = rateLimitLeaf(context, "rate_limit.removed", { rateLimit, actor });
-      if (!(await store.rateLimits.remove(id, leaf))) throw notFound(id);
+      if (!(await store.rateLimits.remove(id, leaf, matching(ifMatch)))) throw notFound(id);
+      reportChange(context, leaf);
       await budgets.reload();
     }),
     status: (query, paging) =>
@@ -121,17 +150,10 @@ export function createRateLimits(context: GatewayContext, ready: () => Promise<v
   };
 }
 
-function statusOf(
-  rateLimit: RateLimit,
-  { subject, settled, held }: BudgetCounter,
-  now: number,
-): RateLimitStatus {
-  const { remaining, resetMs } =
-    rateLimit.unit === "steps"
-      ? { remaining: Math.max(0, rateLimit.limit - held), resetMs: 0 }
-      : rateStateAt(rateLimit, settled, now);
+function statusOf(rateLimit: RateLimit, counter: BudgetCounter, now: number): RateLimitStatus {
+  const { remaining, resetMs } = rateStateOf(rateLimit, counter, now);
   const { id: rateLimitId, unit, limit } = rateLimit;
-  return { rateLimitId, subject, unit, limit, remaining, resetMs };
+  return { rateLimitId, subject: counter.subject, unit, limit, remaining, resetMs };
 }
 
 function requireRateLimit(

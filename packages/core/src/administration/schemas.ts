@@ -4,6 +4,7 @@ import {
   rateLimitChecks,
   rateLimitMembers,
 } from "../budgets/schema.ts";
+import { adminRoles } from "../domain/admin-token.ts";
 import { changeKinds } from "../domain/change-kind.ts";
 import type { OneOrMany } from "../domain/pattern.ts";
 import { endpointNames } from "../domain/step.ts";
@@ -16,6 +17,7 @@ import {
   dataClassName,
   duration,
   isoTime,
+  modelAliases,
   modelPattern,
   modelPatterns,
   oneOrMany,
@@ -28,12 +30,19 @@ import * as z from "../input/z.ts";
 import { parseDuration } from "../kernel/duration.ts";
 
 const actor = z.exactOptional(opaqueId);
+const ifMatch = z.exactOptional(opaqueId);
 const selector = z.exactOptional(oneOrMany(opaqueId));
 const time = z.exactOptional(isoTime);
 const count = wholeNumber(0);
 
 /** A reference to one record, by its id. */
 export const recordReference = z.strictObject({ organizationId: organizationOrAll, id: opaqueId });
+
+/** A reference to recorded content, with who reads it and up to which data class. */
+export const contentReference = z.extend(recordReference, {
+  actor,
+  upTo: z.exactOptional(dataClassName),
+});
 
 /** Selects records of one organization, or of all. */
 export const organizationFilter = z.strictObject({ organizationId: organizationOrAll });
@@ -46,6 +55,7 @@ const keySettings = {
   minimumDataClass: z.exactOptional(dataClassName),
   expiresAt: z.exactOptional(z.nullable(isoTime)),
   models,
+  aliases: z.exactOptional(z.nullable(modelAliases)),
 };
 
 export const keyCreation = z.strictObject({
@@ -60,13 +70,16 @@ const ofKey = { organizationId: organizationOrAll, id: opaqueId, actor };
 
 export const keyReference = z.strictObject(ofKey);
 
-export const keyChange = z.strictObject({ ...ofKey, ...keySettings });
+export const keyRevocation = z.strictObject({ ...ofKey, ifMatch });
+
+export const keyChange = z.strictObject({ ...ofKey, ...keySettings, ifMatch });
 
 /** A year, in milliseconds. */
 const maxOverlap = 31_536_000_000;
 
 export const keyRotation = z.strictObject({
   ...ofKey,
+  ifMatch,
   overlap: z.exactOptional(
     duration.check(
       z.refine((overlap) => (parseDuration(overlap) ?? 0) <= maxOverlap, {
@@ -91,7 +104,7 @@ const credentialRule =
 
 export const connectionReference = z.strictObject({ organizationId: opaqueId, gateway: opaqueId });
 
-export const connectionRemoval = z.extend(connectionReference, { actor });
+export const connectionRemoval = z.extend(connectionReference, { ifMatch, actor });
 
 export const connectionSetting = z.extend(connectionReference, {
   apiKey: text(
@@ -102,18 +115,45 @@ export const connectionSetting = z.extend(connectionReference, {
       !apiKey.endsWith(" "),
     credentialRule,
   ),
+  ifMatch,
   actor,
 });
 
 export const acting = z.strictObject({ actor });
 
+const rightToRead = z.strictObject({ upTo: dataClassName });
+
+export const adminTokenCreation = z.strictObject({
+  label: text(
+    (label) => label !== "" && label.length <= 200 && !/\p{Cc}/u.test(label),
+    "must be 1 to 200 characters without control characters",
+  ),
+  role: z.enum(adminRoles),
+  organizations: z.union([
+    z.literal("all"),
+    z.array(opaqueId).check(z.minLength(1), z.maxLength(1_000)),
+  ]),
+  transcripts: z.exactOptional(rightToRead),
+  expiresAt: time,
+  within: z.exactOptional(z.strictObject({ transcripts: z.exactOptional(rightToRead) })),
+  actor,
+});
+
+export const adminTokenReference = z.strictObject({ id: opaqueId });
+
+export const adminTokenRevocation = z.strictObject({ id: opaqueId, actor });
+
 const budgetId = text((id) => id !== "" && id.length <= 255, "must be 1 to 255 characters");
 
-export const budgetWriting = z.extend(budgetSchema, { actor });
+export const budgetWriting = z.extend(budgetSchema, { ifMatch, actor });
+
+const unused = z.exactOptional(z.boolean());
+
+export const budgetCreation = z.extend(budgetSchema, { unused, actor });
 
 export const budgetReference = z.strictObject({ id: budgetId });
 
-export const budgetRemoval = z.strictObject({ id: budgetId, actor });
+export const budgetRemoval = z.strictObject({ id: budgetId, ifMatch, actor });
 
 export const budgetFilter = z.strictObject({
   organizationId: z.exactOptional(organizationOrAll),
@@ -126,7 +166,11 @@ export const budgetStatusQuery = z.strictObject({
 });
 
 export const rateLimitWriting = z
-  .strictObject({ ...rateLimitMembers, actor })
+  .strictObject({ ...rateLimitMembers, ifMatch, actor })
+  .check(...rateLimitChecks);
+
+export const rateLimitCreation = z
+  .strictObject({ ...rateLimitMembers, unused, actor })
   .check(...rateLimitChecks);
 
 export const rateLimitStatusQuery = z.strictObject({
@@ -221,6 +265,19 @@ export const dimensionsSchema: Schema<OneOrMany<SummaryDimension>> = z.union([
   z.array(z.enum(summaryDimensions)),
 ]);
 
+const ofActivity = summaryDimensions.filter((dimension) => dimension !== "outcome");
+
+/** The dimensions of a summary of activity. */
+export const activityDimensionsSchema: Schema<OneOrMany<Exclude<SummaryDimension, "outcome">>> =
+  z.union([z.enum(ofActivity), z.array(z.enum(ofActivity))]);
+
+/** How to divide a series. */
+export const seriesOptions = z.strictObject({
+  bucket: z.enum(["hour", "day"]),
+  by: z.exactOptional(dimensionsSchema),
+});
+
+/** The format of an export. */
 export const exportOptions = z.strictObject({ format: z.enum(["csv", "jsonl"]) });
 
 const detail = z.exactOptional(count);
@@ -268,6 +325,7 @@ export const repricing = z.strictObject({
   actor,
 });
 
+/** The page of a list to return. */
 export const pagingSchema = z.strictObject({
   cursor: z.exactOptional(z.nullable(z.string())),
   limit: z.exactOptional(
@@ -287,13 +345,16 @@ export const administrationSchemas = {
   "keys.list": keyFilter,
   "keys.update": keyChange,
   "keys.rotate": keyRotation,
-  "keys.revoke": z.union([keyReference, keysOfUser]),
+  "keys.revoke": z.union([keyRevocation, keysOfUser]),
   "connections.set": connectionSetting,
   "connections.get": connectionReference,
   "connections.list": organizationFilter,
   "connections.remove": connectionRemoval,
   "connections.reseal": acting,
-  "budgets.create": budgetWriting,
+  "adminTokens.create": adminTokenCreation,
+  "adminTokens.get": adminTokenReference,
+  "adminTokens.revoke": adminTokenRevocation,
+  "budgets.create": budgetCreation,
   "budgets.get": budgetReference,
   "budgets.list": budgetFilter,
   "budgets.update": budgetWriting,
@@ -302,7 +363,7 @@ export const administrationSchemas = {
   "budgets.raise": budgetRaising,
   "budgets.raises": budgetReference,
   "budgets.cancelRaise": raiseCancellation,
-  "rateLimits.create": rateLimitWriting,
+  "rateLimits.create": rateLimitCreation,
   "rateLimits.get": budgetReference,
   "rateLimits.list": budgetFilter,
   "rateLimits.update": rateLimitWriting,
@@ -311,12 +372,12 @@ export const administrationSchemas = {
   "activity.list": activityFilter,
   "steps.list": stepFilter,
   "steps.get": recordReference,
-  "steps.content": recordReference,
+  "steps.content": contentReference,
   "steps.correct": stepCorrection,
   "decisions.list": decisionFilter,
   "decisions.get": recordReference,
   "sessions.list": sessionFilter,
   "sessions.get": recordReference,
-  "sessions.transcript": recordReference,
+  "sessions.transcript": contentReference,
   "changes.list": changeFilter,
 } as const satisfies Readonly<Record<string, Schema<unknown>>>;

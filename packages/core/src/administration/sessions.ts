@@ -4,9 +4,10 @@ import type { Session } from "../domain/session.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { filters, read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
+import { type ContentReference, recordReading } from "./content-reading.ts";
 import { type List, listOf, type Paging } from "./list.ts";
 import { method } from "./method.ts";
-import { recordReference, sessionFilter } from "./schemas.ts";
+import { contentReference, recordReference, sessionFilter } from "./schemas.ts";
 import { type OrganizationScope, tenantOf, toIso } from "./tenant.ts";
 
 /** A persisted transcript of API calls (section 2.8). Times are ISO 8601. */
@@ -39,13 +40,16 @@ export interface Sessions {
   list(filter: SessionFilter, paging?: Paging): List<SessionRecord>;
   /** @throws GatewayError `session_not_found` */
   get(reference: OrganizationScope & { readonly id: string }): Promise<SessionRecord>;
-  /** The whole history in order, including the messages a branch shares with its origin. @throws GatewayError `session_not_found` */
-  transcript(
-    reference: OrganizationScope & { readonly id: string },
-  ): Promise<readonly TranscriptEntry[]>;
+  /**
+   * The whole history in order, including the messages a branch shares with its origin. Records who reads it, as a change of
+   * kind `transcript.read`, before it returns.
+   * @throws GatewayError `session_not_found`, or `admin_forbidden` if the Session has a data class above `upTo`
+   */
+  transcript(reference: ContentReference): Promise<readonly TranscriptEntry[]>;
 }
 
-export function createSessions({ store }: GatewayContext, ready: () => Promise<void>): Sessions {
+export function createSessions(context: GatewayContext, ready: () => Promise<void>): Sessions {
+  const { store } = context;
   return {
     list: (filter, paging) =>
       listOf(
@@ -63,10 +67,17 @@ export function createSessions({ store }: GatewayContext, ready: () => Promise<v
       if (!session) throw notFound();
       return toRecord(session);
     }),
-    transcript: method(recordReference, async (reference) => {
+    transcript: method(contentReference, async (reference) => {
       await ready();
-      const parts = await store.sessions.transcript(tenantOf(reference), reference.id);
-      if (!parts) throw notFound();
+      const { id } = reference;
+      const parts = await store.sessions.transcript(tenantOf(reference), id);
+      // Read after its content: a Session gains data classes and never loses one.
+      const session = await store.sessions.get(tenantOf(reference), id);
+      if (!parts || !session) throw notFound();
+      const { organizationId, dataClasses } = session;
+      const count = parts.reduce((sum, part) => sum + part.count, 0);
+      const content = { organizationId, dataClasses, session: id, count };
+      await recordReading(context, content, reference);
       return parts.map(({ content, ...part }) => ({
         ...part,
         messages: content && JSON.parse(Buffer.from(content).toString()),

@@ -2,7 +2,7 @@ import { figuresOf } from "../domain/apply-correction.ts";
 import type { AttemptFigures, Correction } from "../domain/correction.ts";
 import { formatModelId } from "../domain/model-id.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
-import type { PriceSource } from "../domain/price.ts";
+import { type ListPrice, listPrices, type PriceSource } from "../domain/price.ts";
 import { standardTier } from "../domain/service-tier.ts";
 import type {
   Attempt,
@@ -41,6 +41,8 @@ export interface AttemptRecord extends Usage {
   readonly usageBasis: UsageBasis | null;
   /** Nanodollars; null if no price is known. */
   readonly costNanoUsd: number | null;
+  /** Its usage by kind of token, at the prices it was opened with; null without any. A reported or estimated cost can differ. */
+  readonly listPrices: readonly ListPrice[] | null;
   /** `estimated` if its usage is, or if its service tier has no price or wasn't reported. */
   readonly costBasis: UsageBasis | null;
   readonly priceSource: PriceSource | null;
@@ -154,6 +156,7 @@ function toAttemptRecord(attempt: Attempt): AttemptRecord {
     ...(figures?.usage ?? noUsage),
     usageBasis: end?.usageBasis ?? null,
     costNanoUsd: figures?.costNanoUsd ?? null,
+    listPrices: figures && listPricesOf(attempt, figures),
     costBasis: end?.costBasis ?? null,
     priceSource: end?.priceSource ?? null,
     reportedCostNanoUsd: end?.reportedCostNanoUsd ?? null,
@@ -164,14 +167,16 @@ function toAttemptRecord(attempt: Attempt): AttemptRecord {
     timeToFirstTokenMs: end?.timeToFirstTokenMs ?? null,
     toolCalls: end?.toolCalls ?? 0,
     error: end?.error ?? null,
-    recorded: end && corrections.length > 0 ? toFiguresRecord(end) : null,
-    corrections: corrections.map(toCorrectionRecord),
+    recorded: end && corrections.length > 0 ? toFiguresRecord(attempt, end) : null,
+    corrections: corrections.map((correction) => toCorrectionRecord(attempt, correction)),
   };
 }
 
 /** An attempt's tokens, and its cost in nanodollars; null if no price is known. */
 export interface FiguresRecord extends Usage {
   readonly costNanoUsd: number | null;
+  /** As those of the attempt, for this usage. */
+  readonly listPrices: readonly ListPrice[] | null;
 }
 
 /** A correction of one attempt: its new figures, who made it and why. */
@@ -184,13 +189,24 @@ export interface CorrectionRecord extends FiguresRecord {
   readonly reason: string;
 }
 
-function toCorrectionRecord(correction: Correction): CorrectionRecord {
+function toCorrectionRecord(attempt: Attempt, correction: Correction): CorrectionRecord {
   const { id, at, actor, reason } = correction;
-  return { id, at: toIso(at), actor, reason, ...toFiguresRecord(correction) };
+  return { id, at: toIso(at), actor, reason, ...toFiguresRecord(attempt, correction) };
 }
 
-function toFiguresRecord({ usage, costNanoUsd }: AttemptFigures): FiguresRecord {
-  return { ...usage, costNanoUsd };
+function toFiguresRecord(attempt: Attempt, figures: AttemptFigures): FiguresRecord {
+  const { usage, costNanoUsd } = figures;
+  return { ...usage, costNanoUsd, listPrices: listPricesOf(attempt, figures) };
+}
+
+/** An attempt that used nothing, such as one that was never sent, has none. */
+function listPricesOf(
+  { price, serviceTiers, end }: Attempt,
+  { usage, costNanoUsd }: AttemptFigures,
+): readonly ListPrice[] | null {
+  if (price === null) return null;
+  if (usage.totalTokens === 0 && costNanoUsd === 0) return [];
+  return listPrices(usage, price, { served: end?.serviceTier ?? null, tiers: serviceTiers });
 }
 
 /** A successful completion (section 1), with its usage, cost and API key. */

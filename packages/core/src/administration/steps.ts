@@ -5,6 +5,8 @@ import type { SummaryDimension } from "../domain/usage-group.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
+import { reportChange } from "./changes.ts";
+import { type ContentReference, recordReading } from "./content-reading.ts";
 import {
   correctionOf,
   createRepricing,
@@ -16,11 +18,17 @@ import { type ExportOptions, exportFile } from "./export.ts";
 import { stepColumns } from "./export-columns.ts";
 import { type List, listOf, type Paging } from "./list.ts";
 import { method } from "./method.ts";
-import { exportOptions, recordReference, stepCorrection } from "./schemas.ts";
+import { contentReference, exportOptions, recordReference, stepCorrection } from "./schemas.ts";
 import { readStepContent, type StepContent } from "./step-content.ts";
 import { readStepFilter, readSteps, type StepFilter } from "./step-filter.ts";
 import { type StepRecord, toStepRecord } from "./step-records.ts";
-import { summarize, type UsageSummary } from "./summaries.ts";
+import {
+  type SeriesOptions,
+  seriesOf,
+  summarize,
+  type UsageBucket,
+  type UsageSummary,
+} from "./summaries.ts";
 import { type OrganizationScope, tenantOf } from "./tenant.ts";
 
 /** Every Step, however it ended. Money adds up over Steps. */
@@ -31,10 +39,11 @@ export interface Steps {
   get(reference: OrganizationScope & { readonly id: string }): Promise<StepRecord>;
   /**
    * Returns the recorded content of one Step, also of one that failed or was cancelled: its instructions, its new messages,
-   * and the answer and reasoning that the client was shown. For each null part, `missing` says why.
-   * @throws GatewayError `step_not_found`
+   * and the answer and reasoning that the client was shown. For each null part, `missing` says why. Records who reads it, as
+   * a change of kind `transcript.read`, before it returns.
+   * @throws GatewayError `step_not_found`, or `admin_forbidden` if the Step has a data class above `upTo`
    */
-  content(reference: OrganizationScope & { readonly id: string }): Promise<StepContent>;
+  content(reference: ContentReference): Promise<StepContent>;
   /**
    * Corrects the usage or the cost of an attempt of a settled Step. Adds a record next to the original one, adjusts the
    * budgets that the attempt was charged to, and uses the corrected figures in the Step's sums from then on.
@@ -50,6 +59,13 @@ export interface Steps {
    * @throws GatewayError `invalid_argument` for more than 10,000 rows or a sum above 2^53
    */
   summarize(filter: StepFilter, by: OneOrMany<SummaryDimension>): Promise<readonly UsageSummary[]>;
+  /**
+   * The same by hour or day, oldest first, with how long attempts took. Buckets without Steps have no row. Both read sums by
+   * hour, which stay when Steps are removed. Steps are added to them an hour or two after they opened. A filter or `by` with
+   * a Session, a Turn, a decision, an endpoint, a host or metadata reads Steps instead.
+   * @throws GatewayError `invalid_argument` for more than 10,000 rows or a sum above 2^53
+   */
+  series(filter: StepFilter, options: SeriesOptions): Promise<readonly UsageBucket[]>;
   /**
    * Computes what each ended attempt would have cost at other prices: one row per attempt. Changes nothing, unless `apply`
    * is true: then it corrects every attempt whose cost differs, as `correct` does, before it returns the row. Running it
@@ -87,16 +103,21 @@ export function createSteps(context: GatewayContext, ready: () => Promise<void>)
     get: method(recordReference, async (reference) =>
       toStepRecord(await find(tenantOf(reference), reference.id)),
     ),
-    content: method(recordReference, async (reference) => {
+    content: method(contentReference, async (reference) => {
       const step = await find(tenantOf(reference), reference.id);
       const content = await readStepContent(context.store, step);
       if (content === null) throw notFound();
+      const { organizationId, dataClass, id, sessionId: session } = step;
+      const count = (content.input?.length ?? 0) + (content.answer?.length ?? 0);
+      const shown = { organizationId, dataClasses: [dataClass], session, step: id, count };
+      await recordReading(context, shown, reference);
       return content;
     }),
     correct: method(stepCorrection, async (correction) => {
       const tenant = correction.organizationId;
       const step = await find(tenant, correction.id);
-      await context.store.correct(correctionOf(context, step, correction));
+      const intent = correctionOf(context, step, correction);
+      if (await context.store.correct(intent)) reportChange(context, intent.leaf);
       return toStepRecord(await find(tenant, step.id));
     }),
     export: (filter, options) => {
@@ -120,6 +141,7 @@ export function createSteps(context: GatewayContext, ready: () => Promise<void>)
         paging,
       ),
     summarize: async (filter, by) => summarize(context, ready, { filter, by }),
+    series: async (filter, options) => seriesOf(context, ready, { filter, options }),
   };
 }
 

@@ -1,16 +1,16 @@
 import type { SummaryPage, SummaryQuery } from "../contracts/usage-summary.ts";
 import type { OneOrMany } from "../domain/pattern.ts";
 import { listed } from "../domain/pattern.ts";
-import { createUsageFold, type UsageFold } from "../domain/usage-fold.ts";
-import type { SummaryDimension, UsageGroup, UsageSums } from "../domain/usage-group.ts";
-import { GatewayError } from "../errors/gateway-error.ts";
+import { createUsageFold, toGroup, type UsageFold } from "../domain/usage-fold.ts";
+import type { Latencies, SummaryDimension, UsageGroup, UsageSums } from "../domain/usage-group.ts";
 import { read } from "../input/read.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import { withStoreErrors } from "./method.ts";
-import { dimensionsSchema } from "./schemas.ts";
+import { dimensionsSchema, seriesOptions } from "./schemas.ts";
 import { readStepFilter, type StepFilter } from "./step-filter.ts";
 import { organizationsOf } from "./tenant.ts";
+import { type OrganizationQuery, requireFewGroups, sumsByHour, wholeHours } from "./usage-hours.ts";
 
 /**
  * One row of a summary: its value of each requested dimension, and its sums. Rows by key include the key's label, from its
@@ -22,20 +22,81 @@ export interface UsageSummary
   readonly keyLabel?: string | null;
 }
 
-/** The maximum number of rows. */
-const maxGroups = 10_000;
+/** One row of a series: its `hour` (ISO 8601) or `day`, its values, its sums, and how long its attempts took. */
+export interface UsageBucket extends UsageSummary {
+  readonly latencies: Latencies;
+}
+
+/** How to divide a series: by time, and by further dimensions. */
+export interface SeriesOptions {
+  /** In UTC. */
+  readonly bucket: "hour" | "day";
+  /** Default: none. */
+  readonly by?: OneOrMany<SummaryDimension>;
+}
+
 /** Steps to sum up before yielding to the event loop. */
-const stepsPerPage = 1_000;
+const stepsPerPage = 250;
 
 /**
- * Sums up Steps, the most expensive row first. Reads Steps page by page, so any number of them neither fills the memory nor
- * blocks the store. Each page is read as it is at that moment.
+ * Sums up Steps, the most expensive row first. Reads sums by hour where the filter allows, and otherwise Steps, page by page:
+ * any number of them neither fills the memory nor blocks the store. Each page is read as it is at that moment.
  */
 export async function summarize(
   context: GatewayContext,
   ready: () => Promise<void>,
   { filter, by }: { readonly filter: StepFilter; readonly by: OneOrMany<SummaryDimension> },
 ): Promise<readonly UsageSummary[]> {
+  const { groups, dimensions } = await sumUp(context, ready, { filter, by });
+  return inTurns(groups.toSorted(byCost), (group) => toSummary(dimensions, group));
+}
+
+/** Sums up Steps by time, oldest first, and the most expensive row of a bucket first. */
+export async function seriesOf(
+  context: GatewayContext,
+  ready: () => Promise<void>,
+  { filter, options }: { readonly filter: StepFilter; readonly options: SeriesOptions },
+): Promise<readonly UsageBucket[]> {
+  const { bucket, by = [] } = read(seriesOptions, options, { noun: "option" });
+  const { groups, dimensions } = await sumUp(context, ready, {
+    filter,
+    by: [bucket, ...listed(by)],
+  });
+  const start = dimensions.indexOf(bucket);
+  const sorted = groups.toSorted(byCost).sort((a, b) => order(a.values[start], b.values[start]));
+  return inTurns(sorted, (group) => ({
+    ...toSummary(dimensions, group),
+    latencies: group.latencies,
+  }));
+}
+
+/** Rows to make before yielding to the event loop. */
+const rowsPerTurn = 1_000;
+
+async function inTurns<From, To>(
+  from: Iterable<From>,
+  make: (one: From) => To,
+): Promise<readonly To[]> {
+  const made: To[] = [];
+  for (const one of from) if (made.push(make(one)) % rowsPerTurn === 0) await yieldToEventLoop();
+  return made;
+}
+
+function order(a: string | null = "", b: string | null = ""): number {
+  if (a === b) return 0;
+  return (a ?? "") < (b ?? "") ? -1 : 1;
+}
+
+interface SummedUp {
+  readonly groups: readonly UsageGroup[];
+  readonly dimensions: readonly SummaryDimension[];
+}
+
+async function sumUp(
+  context: GatewayContext,
+  ready: () => Promise<void>,
+  { filter, by }: { readonly filter: StepFilter; readonly by: OneOrMany<SummaryDimension> },
+): Promise<SummedUp> {
   const { query: selection, models: modelPatterns } = readStepFilter(filter, context.dataClasses);
   const { organizationId, ...query } = selection;
   const dimensions = dimensionsOf(by, organizationId);
@@ -48,13 +109,29 @@ export async function summarize(
       by: dimensions,
       ...(modelPatterns === undefined ? {} : { modelPatterns }),
     });
-  return fold
-    .groups()
-    .toSorted(byCost)
-    .map((group) => toSummary(dimensions, group));
+  return { groups: await inTurns(fold.growing, toGroup), dimensions };
 }
 
+/** Adds the Steps of one organization: whole hours from their sums, and the Steps before and after from their records. */
 async function addAll(
+  context: GatewayContext,
+  fold: UsageFold,
+  query: OrganizationQuery,
+): Promise<void> {
+  const hours = wholeHours(query);
+  const mark = hours && (await withStoreErrors(context.store.usage.mark(query.organizationId)));
+  if (hours === null || mark === null) return addSteps(context, fold, query);
+  const { from, to } = hours;
+  // The newest first: a key's label is its latest.
+  if (query.to !== undefined && to < query.to)
+    await addSteps(context, fold, { ...query, from: to });
+  fold.addFold(await sumsByHour(context, { ...query, ...hours }, mark));
+  requireFewGroups(fold);
+  if (query.from !== undefined && query.from < from)
+    await addSteps(context, fold, { ...query, to: from });
+}
+
+async function addSteps(
   { store }: GatewayContext,
   fold: UsageFold,
   query: SummaryQuery,
@@ -65,7 +142,7 @@ async function addAll(
       store.steps.summarize(query, { cursor, limit: stepsPerPage }),
     );
     for (const group of page.groups) fold.addGroup(group);
-    if (fold.size > maxGroups) throw tooManyGroups();
+    requireFewGroups(fold);
     cursor = page.nextCursor;
     await yieldToEventLoop();
   } while (cursor !== null);
@@ -83,8 +160,16 @@ function byCost(a: UsageGroup, b: UsageGroup): number {
   return (
     b.sums.costNanoUsd - a.sums.costNanoUsd ||
     b.sums.totalTokens - a.sums.totalTokens ||
-    (JSON.stringify(a.values) < JSON.stringify(b.values) ? -1 : 1)
+    byValues(a.values, b.values)
   );
+}
+
+function byValues(a: UsageGroup["values"], b: UsageGroup["values"]): number {
+  for (const [at, value] of a.entries()) {
+    const before = order(value, b[at]);
+    if (before !== 0) return before;
+  }
+  return 0;
 }
 
 function toSummary(
@@ -96,12 +181,4 @@ function toSummary(
     ...(dimensions.includes("key") ? { keyLabel } : {}),
     ...sums,
   };
-}
-
-function tooManyGroups(): GatewayError {
-  return new GatewayError(
-    "invalid_argument",
-    `The summary has more than ${maxGroups} rows: select a shorter time, or use fewer dimensions in \`by\`.`,
-    { param: "by" },
-  );
 }

@@ -1,4 +1,10 @@
-import { type Budget, type BudgetUnit, type Hold, isBudgetUnit } from "../domain/budget.ts";
+import {
+  type Budget,
+  type BudgetScope,
+  type BudgetUnit,
+  type Hold,
+  isBudgetUnit,
+} from "../domain/budget.ts";
 import type { Owner } from "../domain/caller.ts";
 import type { ModelId } from "../domain/model-id.ts";
 import { formatModelId } from "../domain/model-id.ts";
@@ -24,12 +30,22 @@ export interface Estimates {
   readonly requests: number;
 }
 
+/** Whether a budget or a rate limit of this scope counts requests of a caller, to any model or to some. */
+export function countsCaller(
+  scope: Pick<RateLimitScope, "organization" | "user" | "key">,
+  owner: Owner,
+): boolean {
+  return (
+    selects(scope.organization, owner.organizationId) &&
+    selects(scope.user, owner.userId) &&
+    selects(scope.key, owner.keyId)
+  );
+}
+
 /** Whether a budget or a rate limit of this scope counts a spender. */
 function counts(scope: Omit<RateLimitScope, "each">, spender: Spender): boolean {
   return (
-    selects(scope.organization, spender.organizationId) &&
-    selects(scope.user, spender.userId) &&
-    selects(scope.key, spender.keyId) &&
+    countsCaller(scope, spender) &&
     selects(scope.gateway, spender.model.gateway) &&
     selects(scope.connection, spender.connection) &&
     selectsModel(scope.model, spender.model)
@@ -73,7 +89,7 @@ export function holdTemplates(
     // A clock that is set back can return to an earlier period, or to a time before a raise ended.
     from: at,
     until: Math.min(Number.POSITIVE_INFINITY, ...ends),
-    holds: holds.sort(inLockOrder),
+    holds: holds.sort(byBudget),
     rates: rateLimits
       .filter(({ scope }) => counts(scope, spender))
       .map((rateLimit) => ({ rateLimit, subject: subjectOf(rateLimit.scope, spender) })),
@@ -101,30 +117,26 @@ function holdsHard(budgets: readonly Budget[], units: readonly BudgetUnit[]): bo
 }
 
 function subjectOf({ each }: Pick<RateLimitScope, "each">, spender: Spender): string {
+  if (each === "gateway") return spender.model.gateway;
+  if (each === "model") return formatModelId(spender.model);
+  return subjectOfCaller(each, spender);
+}
+
+/** The subject of the counter that counts a caller's requests, to whatever model. */
+export function subjectOfCaller(each: BudgetScope["each"], owner: Owner): string {
   switch (each) {
-    case "gateway":
-      return spender.model.gateway;
-    case "model":
-      return formatModelId(spender.model);
     case "organization":
-      return spender.organizationId;
+      return owner.organizationId;
     case "user":
-      return JSON.stringify([spender.organizationId, spender.userId]);
+      return JSON.stringify([owner.organizationId, owner.userId]);
     case "key":
-      return spender.keyId;
+      return owner.keyId;
     default:
       return "";
   }
 }
 
-function inLockOrder(a: Hold, b: Hold): number {
-  return (
-    compare(a.budgetId, b.budgetId) ||
-    compare(a.subject, b.subject) ||
-    a.periodStart - b.periodStart
-  );
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+/** Budgets have different ids. */
+function byBudget(a: Hold, b: Hold): number {
+  return a.budgetId < b.budgetId ? -1 : 1;
 }

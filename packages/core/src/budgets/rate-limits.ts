@@ -1,5 +1,5 @@
 import type { RefusedHold } from "../contracts/step-verbs.ts";
-import type { BudgetCounterKey, Hold } from "../domain/budget.ts";
+import type { BudgetCounter, BudgetCounterKey, Hold } from "../domain/budget.ts";
 import type { DecisionRefusal } from "../domain/policy-decision.ts";
 import type { RateLimit, RateLimitScope, RatePeriod } from "../domain/rate-limit.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
@@ -138,6 +138,16 @@ export function rateStateAt(rateLimit: RateLimit, usedUntil: number, at: number)
   const ahead = Math.max(0, usedUntil - at * 1_000);
   const room = Math.max(0, burstTime(rateLimit) - ahead);
   return { rateLimit, remaining: unitsIn(rateLimit, room), resetMs: Math.ceil(ahead / 1_000) };
+}
+
+/** The state of a rate limit whose counter is this one. Steps in flight can't be predicted, so they reset at once. */
+export function rateStateOf(
+  rateLimit: RateLimit,
+  { settled, held }: Pick<BudgetCounter, "settled" | "held">,
+  at: number,
+): RateState {
+  if (rateLimit.unit !== "steps") return rateStateAt(rateLimit, settled, at);
+  return { rateLimit, remaining: Math.max(0, rateLimit.limit - held), resetMs: 0 };
 }
 
 /**

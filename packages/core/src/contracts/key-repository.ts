@@ -88,7 +88,13 @@ export interface KeyUpdate {
 export type KeyPatch = Partial<
   Pick<
     ApiKey,
-    "label" | "defaultDataClass" | "minimumDataClass" | "models" | "expiresAt" | "revokedAt"
+    | "label"
+    | "defaultDataClass"
+    | "minimumDataClass"
+    | "models"
+    | "aliases"
+    | "expiresAt"
+    | "revokedAt"
   >
 >;
 
@@ -100,5 +106,7 @@ export interface KeyRotation {
   readonly digest: Uint8Array;
   readonly prefix: string;
   readonly oldSecretsEnd: number;
+  /** Called with the key before anything is written, in the same transaction. If it throws, nothing is. */
+  readonly check?: (key: ApiKey) => void;
   readonly leaf: EvidenceLeaf;
 }

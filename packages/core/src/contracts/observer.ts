@@ -1,3 +1,5 @@
+import type { HoldUnit } from "../domain/budget.ts";
+import type { ChangeKind } from "../domain/change-kind.ts";
 import type { DecisionRefusal } from "../domain/policy-decision.ts";
 import type { AttemptEnd, EndpointName, StepOutcome } from "../domain/step.ts";
 
@@ -54,10 +56,14 @@ export type GatewayEvent =
       readonly at: number;
       readonly requestId: string;
       readonly organizationId: string;
+      readonly userId: string;
       readonly keyId: string;
+      readonly source: string;
       readonly model: string;
       readonly dataClass: string;
       readonly decisionId: string;
+      /** The rules of the policy that decided. */
+      readonly rules: readonly string[];
       readonly code: string;
       /** Why the request was refused although the policy permitted it. Null if the policy denied it. */
       readonly refusal: DecisionRefusal | null;
@@ -102,6 +108,8 @@ export type GatewayEvent =
       readonly stream: boolean;
       readonly model: string;
       readonly dataClass: string;
+      /** How many amounts it holds in budgets and rate limits. */
+      readonly holds: number;
       /** How long the store took to write it. */
       readonly writeMs: number;
     }
@@ -132,26 +140,17 @@ export type GatewayEvent =
       /** How long the store took to write its end; null if it was recovered. */
       readonly writeMs: number | null;
     }
-  | {
-      readonly type: "budget.exhausted";
-      readonly at: number;
-      readonly organizationId: string;
-      readonly budgetId: string;
-    }
+  /** An amount did not fit into a budget. */
+  | (ObservedCounter & { readonly type: "budget.exhausted" })
   /**
    * A settled Step brought a counter of a budget to a threshold of `warnAt`, a fraction of the limit. Reported once per
-   * threshold, counter and process. Amounts are in the budget's unit, and `limit` includes the raises in force.
+   * threshold, counter and process.
    */
-  | {
+  | (ObservedCounter & {
       readonly type: "budget.warned";
-      readonly at: number;
-      readonly organizationId: string;
-      readonly budgetId: string;
-      readonly subject: string;
       readonly threshold: number;
       readonly settled: number;
-      readonly limit: number;
-    }
+    })
   /**
    * The breaker of a model opened, lets one call through as a probe, or closed because its probe was answered. `model` is
    * the full id. Each process has its own breakers. On a customer-owned connection, each organization has its own, too, and
@@ -185,7 +184,66 @@ export type GatewayEvent =
       readonly where: string;
     }
   /** Something failed in the background, such as a settlement or the renewal of a lease. No caller sees it. */
-  | { readonly type: "gateway.degraded"; readonly at: number; readonly what: string };
+  | { readonly type: "gateway.degraded"; readonly at: number; readonly what: string }
+  /** Work in the background that had failed succeeded again: the lease or a kind of maintenance. */
+  | { readonly type: "gateway.restored"; readonly at: number; readonly what: string }
+  /** Maintenance ran to its end, automatically or called by the host. `count` is how many records it affected. */
+  | {
+      readonly type: "maintenance.ran";
+      readonly at: number;
+      readonly what: MaintenanceTask;
+      readonly count: number;
+      readonly durationMs: number;
+    }
+  /** An administrative change is durable. Its members are those of `changes.list`. */
+  | {
+      readonly type: "administered";
+      readonly at: number;
+      readonly kind: ChangeKind;
+      readonly organizationId: string | null;
+      /** The id of the key, connection, budget, rate limit or Step, or the version of the policy. */
+      readonly subject: string | null;
+      readonly actor: string | null;
+    };
+
+/** A counter of a budget. Amounts are in the budget's unit. */
+interface ObservedCounter {
+  readonly at: number;
+  readonly organizationId: string;
+  readonly budgetId: string;
+  /** The value of `each` that it counts for. Empty without `each`. */
+  readonly subject: string;
+  readonly unit: HoldUnit;
+  /** Includes the raises in force. */
+  readonly limit: number;
+  /** Start of the period; 0 for `total`. */
+  readonly periodStart: number;
+}
+
+/** A kind of recurring maintenance that affects records. */
+export type MaintenanceTask = "recovery" | "rollup" | "sweep";
 
 /** Receives every event, synchronously. Its errors are ignored. */
 export type Observer = (event: GatewayEvent) => void;
+
+/** An attempt whose provider is about to be asked. */
+export interface TracedAttempt {
+  readonly requestId: string;
+  readonly stepId: string;
+  /** Counted from 1 within its Step. */
+  readonly attempt: number;
+}
+
+/**
+ * Returns the W3C `traceparent` header for an attempt, or null for none. Called once for each attempt, synchronously. An
+ * invalid header counts as none, and errors are ignored.
+ */
+export type TraceParent = (attempt: TracedAttempt) => string | null;
+
+/** A W3C Trace Context header, version 00 or later. */
+const traceParent = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+/** Whether a value is a valid `traceparent` header. */
+export function isTraceParent(value: unknown): value is string {
+  return typeof value === "string" && traceParent.test(value);
+}

@@ -138,6 +138,12 @@ export interface Provider {
    * and caches the answer.
    */
   listModels?(signal: AbortSignal): Promise<readonly string[]>;
+  /**
+   * Asks the upstream how many input tokens a request has, with its tools and instructions. Define it only if the upstream can
+   * count; otherwise the gateway estimates.
+   * @throws ProviderError for any failure of the upstream
+   */
+  countTokens?(call: TokenCount): Promise<number>;
   /** Makes this a virtual gateway: its models by `any/<name>`. Nothing else of it is used. `virtual` creates one. */
   readonly virtual?: Readonly<Record<string, VirtualModel>>;
   /** Closes connections. Safe to call twice. */
@@ -177,6 +183,11 @@ export interface ProviderCall {
   readonly upstreamName: string;
   readonly request: CompletionRequest;
   /**
+   * The most tokens the answer is expected to have, as the call's budgets count it: the request's cap, the model's own, or
+   * `limits.maxOutputTokens`. For upstreams that require a cap.
+   */
+  readonly outputCap: number;
+  /**
    * The messages of an earlier call, if this call's messages begin with the same objects. A provider may cache the text it
    * wrote for them in a WeakMap with this list as the key, instead of writing it again.
    */
@@ -192,9 +203,20 @@ export interface ProviderCall {
     readonly totalBytes: number;
     readonly bodyBytes: number;
   };
+  /**
+   * The attempt's W3C Trace Context header, from the option `traceparent`; null without one. Send it only if the provider is
+   * configured to: to a third party, it links the calls of one user. Never send a `tracestate` or `baggage` header.
+   */
+  readonly traceparent: string | null;
   /** How long the request may wait for a connection, in milliseconds. Beyond it, fail with a `not-sent` ProviderError. */
   readonly connectWithin: number;
 }
+
+/** One request to count, with the same members as a call. */
+export type TokenCount = Pick<
+  ProviderCall,
+  "model" | "upstreamName" | "request" | "credential" | "signal" | "limits"
+>;
 
 /** Whether a failed call was sent, and if so, whether the upstream answered it. */
 export type Delivery = "not-sent" | "answered" | "unknown";

@@ -1,3 +1,4 @@
+import type { AdminToken } from "../domain/admin-token.ts";
 import type { Budget, BudgetCounter, BudgetRaise, Reconciliation } from "../domain/budget.ts";
 import type { Owner } from "../domain/caller.ts";
 import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
@@ -7,6 +8,8 @@ import type { RateLimit } from "../domain/rate-limit.ts";
 import type { Session, TranscriptPart } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
 import type { StoredResponse } from "../domain/stored-response.ts";
+import type { UnfoldedStep } from "../domain/usage-fold.ts";
+import type { UsageHour } from "../domain/usage-hours.ts";
 import type { StepSweep, SweepResult, TranscriptSweep } from "./retention.ts";
 import type { StepQuery, Tenant } from "./step-query.ts";
 import type { SessionLookup, SessionMatch } from "./step-verbs.ts";
@@ -24,10 +27,20 @@ export interface StorePaging {
   readonly limit: number;
 }
 
+/** Called with a record before a change of it, in the same transaction. If it throws, nothing is written. */
+export type CheckBefore<Row> = (before: Row) => void;
+
 /** Customer-owned connections, one for each organization and gateway. The store sees credentials only encrypted. */
 export interface ConnectionRepository {
-  /** Creates or replaces a connection, and writes the leaf. Repeating it with the same sealed credential changes nothing. */
-  set(entry: { readonly connection: SealedConnection; readonly leaf: EvidenceLeaf }): Promise<void>;
+  /**
+   * Creates or replaces a connection, and writes the leaf. `check` gets the one before, or null. Repeating it with the same
+   * sealed credential changes nothing, and checks nothing.
+   */
+  set(entry: {
+    readonly connection: SealedConnection;
+    readonly leaf: EvidenceLeaf;
+    readonly check?: CheckBefore<SealedConnection | null>;
+  }): Promise<void>;
   get(organizationId: string, gateway: string): Promise<SealedConnection | null>;
   /** Sorted by the bytes of organization and gateway. */
   list(query: ConnectionQuery, paging: StorePaging): Promise<StorePage<SealedConnection>>;
@@ -37,6 +50,7 @@ export interface ConnectionRepository {
     readonly gateway: string;
     readonly id: string;
     readonly leaf: EvidenceLeaf;
+    readonly check?: CheckBefore<SealedConnection>;
   }): Promise<boolean>;
   /** Replaces the wrapped data key `from` with `to`. True if it already is `to`. False if it is neither, or is gone. */
   rewrap(change: {
@@ -158,9 +172,9 @@ export interface BudgetRepository {
   /** Writes a budget, which has no raises at first. False if the id is taken. */
   insert(budget: Budget, leaf: EvidenceLeaf): Promise<boolean>;
   /** Replaces a budget's scope, limit, mode and warnings. Its counters stay. False if it doesn't exist. */
-  update(budget: Budget, leaf: EvidenceLeaf): Promise<boolean>;
+  update(budget: Budget, leaf: EvidenceLeaf, check?: CheckBefore<Budget>): Promise<boolean>;
   /** Removes the budget and its raises. Its counters stay as history. False if it doesn't exist. */
-  remove(id: string, leaf: EvidenceLeaf): Promise<boolean>;
+  remove(id: string, leaf: EvidenceLeaf, check?: CheckBefore<Budget>): Promise<boolean>;
   /** The raises of all budgets, including declared ones, in the order they were made. Those that ended may be missing. */
   raises(): Promise<readonly BudgetRaise[]>;
   /**
@@ -188,9 +202,36 @@ export interface RateLimitRepository {
   /** False if a rate limit or a budget has the id. */
   insert(rateLimit: RateLimit, leaf: EvidenceLeaf): Promise<boolean>;
   /** Replaces everything except the id, and keeps the used amount. False if it doesn't exist. */
-  update(rateLimit: RateLimit, leaf: EvidenceLeaf): Promise<boolean>;
+  update(
+    rateLimit: RateLimit,
+    leaf: EvidenceLeaf,
+    check?: CheckBefore<RateLimit>,
+  ): Promise<boolean>;
   /** False if it doesn't exist. */
-  remove(id: string, leaf: EvidenceLeaf): Promise<boolean>;
+  remove(id: string, leaf: EvidenceLeaf, check?: CheckBefore<RateLimit>): Promise<boolean>;
+}
+
+/** Tokens for the admin API. The store never sees a secret, only its SHA-256 digest of 32 bytes. */
+export interface AdminTokenRepository {
+  /** Writes a token, the digest of its secret and its leaf. Writes nothing if a token has this id or this digest. */
+  insert(entry: {
+    readonly token: AdminToken;
+    readonly digest: Uint8Array;
+    readonly leaf: EvidenceLeaf;
+  }): Promise<void>;
+  /** The token with this digest, also a revoked or expired one. */
+  findByDigest(digest: Uint8Array): Promise<AdminToken | null>;
+  get(id: string): Promise<AdminToken | null>;
+  /** Newest first. */
+  list(paging: StorePaging): Promise<StorePage<AdminToken>>;
+  /** Ends a token, and writes the leaf. Writes nothing if it is unknown or revoked already. Returns whether it wrote. */
+  revoke(revocation: {
+    readonly id: string;
+    readonly at: number;
+    readonly leaf: EvidenceLeaf;
+  }): Promise<boolean>;
+  /** Records when a token was last used. Never moves a time back. */
+  touch(use: { readonly id: string; readonly at: number }): Promise<void>;
 }
 
 /** The evidence leaves. Each is written in the same transaction as the change it attests. */
@@ -202,6 +243,8 @@ export interface EvidenceRepository {
   ): Promise<StorePage<EvidenceLeaf>>;
   /** The leaves of administrative changes (`isChangeKind`), newest first. */
   changes(query: ChangeQuery, paging: StorePaging): Promise<StorePage<EvidenceLeaf>>;
+  /** Writes a leaf that attests nothing else in the store. Writes nothing if it has the leaf already. */
+  record(leaf: EvidenceLeaf): Promise<void>;
   /**
    * Records the policy version that decides from now on, and writes the leaf. The leaf is made from the version recorded
    * before, or null for none. Writes nothing if this version is recorded already.
@@ -252,4 +295,41 @@ export interface ResponseRepository {
 export interface ResponseHistory {
   readonly response: StoredResponse;
   readonly messages: readonly Uint8Array[];
+}
+
+/**
+ * Sums over settled Steps by hour, so that a month of Steps is read in milliseconds. A gateway folds Steps in the order of
+ * their list, the oldest first. The mark is the cursor of the last folded Step. The sums of the hours, plus the Steps
+ * behind the mark as they were first recorded, plus the rows of their corrections, are the sums over all Steps.
+ */
+export interface UsageRepository {
+  /** The organization's mark; null if nothing was folded yet. */
+  mark(organizationId: string): Promise<string | null>;
+  /** The Steps behind a cursor, oldest first. Without corrections. */
+  steps(
+    query: { readonly organizationId: string; readonly to?: number },
+    paging: StorePaging,
+  ): Promise<UnfoldedSteps>;
+  /**
+   * Adds hours and moves the mark, in one transaction. Writes nothing and returns false if the mark isn't `after` any more,
+   * because another process folded the same Steps.
+   */
+  add(folded: {
+    readonly organizationId: string;
+    readonly after: string | null;
+    readonly mark: string;
+    readonly hours: readonly UsageHour[];
+  }): Promise<boolean>;
+  /** The hours at or after `from`, and before `to`, oldest first. `correct` of the store adds hours, too. */
+  hours(
+    query: { readonly organizationId: string; readonly from?: number; readonly to?: number },
+    paging: StorePaging,
+  ): Promise<StorePage<UsageHour>>;
+}
+
+/** Steps in the order of folding. */
+export interface UnfoldedSteps {
+  readonly steps: readonly UnfoldedStep[];
+  /** The cursor behind the Step with this index. Computed on demand: a fold needs that of its last Step only. */
+  cursorOf(index: number): string;
 }

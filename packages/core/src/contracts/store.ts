@@ -1,5 +1,6 @@
 import type { KeyRepository } from "./key-repository.ts";
 import type {
+  AdminTokenRepository,
   BudgetRepository,
   ConnectionRepository,
   DecisionRepository,
@@ -8,6 +9,7 @@ import type {
   ResponseRepository,
   SessionRepository,
   StepRepository,
+  UsageRepository,
 } from "./repositories.ts";
 import type {
   AttemptIntent,
@@ -22,6 +24,16 @@ import type {
   StepIntent,
   StepSettlement,
 } from "./step-verbs.ts";
+
+/** How busy a store is in one process. */
+export interface StoreStatus {
+  /** Calls that wait: for a connection, or for their turn to write. */
+  readonly waiting: number;
+  /** Connections in use. */
+  readonly inUse: number;
+  /** The most connections it uses at once. Null if only the owner of its pool knows. */
+  readonly most: number | null;
+}
 
 /**
  * Persists everything Tollgate governs. Every method is required; there are no capability flags.
@@ -42,6 +54,8 @@ export interface Store {
   migrate(mode?: "auto" | "check"): Promise<void>;
   /** Finishes queued work, and closes everything that the store opened. Safe to call twice. */
   close(): Promise<void>;
+  /** How busy the store is in this process, at this moment. Reads nothing, and works before `migrate` and after `close`. */
+  status(): StoreStatus;
 
   /**
    * Assigns Session and Turn, appends the request's new messages, takes the holds (all or none), and writes the
@@ -62,7 +76,7 @@ export interface Store {
    * Adds a correction to an attempt of a settled Step. Adds the difference from the current figures to each counter in
    * dollars or tokens that the attempt was charged to. These are the counters of the latest holds, up to this attempt, that
    * were taken under the same decision. Writes nothing and returns false if the Step has a correction with this id, or if
-   * the number of corrections of the attempt isn't `after`. Rejects with `step_not_found` if the organization has no such
+   * the number of corrections of the attempt isn't `after`. Adds the difference to `usage` as well. Rejects with `step_not_found` if the organization has no such
    * Step, and `invalid_argument` if the Step is open, lacks the attempt, or the attempt was corrected 100 times.
    */
   correct(intent: CorrectionIntent): Promise<boolean>;
@@ -88,6 +102,8 @@ export interface Store {
   readonly decisions: DecisionRepository;
   readonly budgets: BudgetRepository;
   readonly rateLimits: RateLimitRepository;
+  readonly adminTokens: AdminTokenRepository;
   readonly evidence: EvidenceRepository;
   readonly responses: ResponseRepository;
+  readonly usage: UsageRepository;
 }

@@ -1,3 +1,5 @@
+import type { ModelAliases } from "./model-id.ts";
+
 /** An API key's record. Its secret is kept only as a SHA-256 digest and never appears here. */
 export interface ApiKey {
   readonly id: string;
@@ -11,6 +13,8 @@ export interface ApiKey {
   readonly minimumDataClass: string;
   /** Model patterns the key is limited to; null for no limit. */
   readonly models: readonly string[] | null;
+  /** Plain names for models, which come before those of the gateway; null for none. */
+  readonly aliases: ModelAliases | null;
   /** Milliseconds since the epoch, like all times in records. Null means never. */
   readonly createdAt: number;
   readonly expiresAt: number | null;

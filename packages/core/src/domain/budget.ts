@@ -99,3 +99,8 @@ export interface Hold extends BudgetCounterKey {
   /** The counter first rises to at least this value. Only a pace has one: the current time in microseconds. */
   readonly floor?: number;
 }
+
+/** Whether two keys name the same counter. */
+export function isSameCounter(a: BudgetCounterKey, b: BudgetCounterKey): boolean {
+  return a.budgetId === b.budgetId && a.subject === b.subject && a.periodStart === b.periodStart;
+}

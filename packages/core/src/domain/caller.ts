@@ -16,6 +16,8 @@ export interface Caller extends Owner {
   readonly minimumDataClass: string;
   /** Lists of model patterns. In each list, at least one pattern must match. Without lists, there is no limit. */
   readonly allowlists: readonly (readonly string[])[];
+  /** The aliases of its key; null for none. */
+  readonly aliases: ReadonlyMap<string, string> | null;
   /** The organization's salt, under which its transcripts are hashed. */
   readonly salt: Uint8Array;
 }

@@ -1,3 +1,4 @@
+import { namesOf } from "../kernel/names-of.ts";
 import type { LeafKind } from "./evidence-leaf.ts";
 
 /**
@@ -14,7 +15,7 @@ export const nonChangeKinds = [
   "transcripts.erased",
 ] as const satisfies readonly LeafKind[];
 
-/** The kind of an administrative change. */
+/** The kind of an administrative change. Reading a transcript counts as one. */
 export type ChangeKind = Exclude<LeafKind, (typeof nonChangeKinds)[number]>;
 
 /** All of them. A missing one is a type error. */
@@ -34,11 +35,15 @@ const changes: Readonly<Record<ChangeKind, true>> = {
   "rate_limit.created": true,
   "rate_limit.updated": true,
   "rate_limit.removed": true,
+  "admin_token.created": true,
+  "admin_token.revoked": true,
   correction: true,
+  "transcript.read": true,
   "policy.changed": true,
 };
 
-export const changeKinds: readonly string[] = Object.keys(changes);
+/** Every kind of administrative change. */
+export const changeKinds: readonly ChangeKind[] = namesOf(changes);
 
 /** Whether a leaf attests an administrative change. */
 export function isChangeKind(kind: LeafKind): kind is ChangeKind {

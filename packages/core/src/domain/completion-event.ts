@@ -54,6 +54,10 @@ export type CompletionEvent =
   /**
    * State that the provider wants back with this message, or with its tool call `index`, such as a signature. Its fields
    * have the provider's own names. Lists and objects may come in pieces.
+   *
+   * Anthropic's thinking is `thinking_blocks`: entries `{type: "thinking", index, thinking, signature}`, in pieces that share
+   * `type` and `index`, and `{type: "redacted_thinking", index, data}`, whole. `index` is how many other thinking blocks, runs
+   * of text and tool calls of the answer come before it. Each piece comes right before the `reasoning-delta` with its text.
    */
   | { readonly type: "state"; readonly index?: number; readonly fields: StateFields }
   /** Sources that the provider cites, or images that it made, shown next to the text. */
@@ -62,5 +66,8 @@ export type CompletionEvent =
   | { readonly type: "logprobs"; readonly logprobs: Json }
   /** Usage so far. The last value of each field counts. */
   | { readonly type: "usage"; readonly usage: UsageReport }
-  /** The model stopped. The answer is complete only if the provider's iteration then ends without an error. */
-  | { readonly type: "finish"; readonly reason: FinishReason };
+  /**
+   * The model stopped, at this one of the request's stop texts if the provider names it. The answer is complete only if the
+   * provider's iteration then ends without an error.
+   */
+  | { readonly type: "finish"; readonly reason: FinishReason; readonly stopText?: string };

@@ -26,6 +26,25 @@ export type ResponseFormat =
       readonly strict?: boolean;
     };
 
+/** How long a model may think before it answers. */
+export interface Thinking {
+  readonly type: "enabled" | "adaptive" | "between_tools" | "disabled";
+  /** The most tokens to think with, if enabled. They are part of `maxOutputTokens`. */
+  readonly budgetTokens?: number;
+  /** Whether the answer has the text of the thinking. Default: the provider's. */
+  readonly display?: "summarized" | "omitted";
+}
+
+/** Members that only Anthropic's own API understands. Every other provider ignores them. */
+export interface AnthropicOptions {
+  /** Names for its `anthropic-beta` header, from a closed list. */
+  readonly betas?: readonly string[];
+  /** A cache breakpoint that moves with the end of the conversation: `cache_control` of the request. */
+  readonly cacheControl?: Json;
+  /** `context_management` as the client sent it. */
+  readonly contextManagement?: Json;
+}
+
 /** A request to a model, independent of the protocol. Members without a value are absent, never null. */
 export interface CompletionRequest {
   readonly messages: readonly Message[];
@@ -34,9 +53,11 @@ export interface CompletionRequest {
   readonly parallelToolCalls?: boolean;
   readonly responseFormat?: ResponseFormat;
   readonly reasoningEffort?: string;
+  readonly thinking?: Thinking;
   readonly verbosity?: string;
   readonly temperature?: number;
   readonly topP?: number;
+  readonly topK?: number;
   readonly frequencyPenalty?: number;
   readonly presencePenalty?: number;
   readonly seed?: number;
@@ -52,4 +73,15 @@ export interface CompletionRequest {
   readonly promptCacheKey?: string;
   readonly safetyIdentifier?: string;
   readonly serviceTier?: string;
+  readonly anthropic?: AnthropicOptions;
+}
+
+const lowBudget = 4_096;
+const mediumBudget = 16_384;
+
+/** The effort to ask models for that know no thinking budget: the requested one, or one of about the same size. */
+export function effortOf({ reasoningEffort, thinking }: CompletionRequest): string | undefined {
+  const { budgetTokens } = thinking ?? {};
+  if (reasoningEffort !== undefined || budgetTokens === undefined) return reasoningEffort;
+  return budgetTokens <= lowBudget ? "low" : budgetTokens <= mediumBudget ? "medium" : "high";
 }

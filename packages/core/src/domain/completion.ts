@@ -46,6 +46,8 @@ export interface Completion {
   readonly logprobs: readonly Json[];
   /** Null for an answer that did not finish. */
   readonly finishReason: FinishReason | null;
+  /** The stop text that ended the answer. Absent if none did, or the provider doesn't say which. */
+  readonly stopText?: string;
   /** The last value of each field the provider reported. */
   readonly usage: UsageReport;
 }
@@ -70,14 +72,14 @@ type OpenPart =
       readonly field: ReasoningField | undefined;
       /** Of a text; null while it has none. */
       details: DetailsFold | null;
-      text: string;
+      readonly text: JoinedText;
     }
   | {
       readonly type: "tool-call";
       readonly id: string;
       readonly name: string;
       state: StateFold | null;
-      arguments: string;
+      readonly arguments: JoinedText;
     };
 
 type State = Extract<CompletionEvent, { type: "state" }>;
@@ -110,6 +112,40 @@ export function createDetailsFold(): DetailsFold {
   };
 }
 
+/** Characters of deltas that are joined at once. */
+const joinedAtOnce = 2_048;
+
+/**
+ * A text that grows by small deltas. V8 keeps a text that grew by `+=` as a tree with a node per delta, which takes six
+ * times as much memory as the text, until something reads it.
+ */
+class JoinedText {
+  #text: string;
+  #deltas: string[] = [];
+  #characters = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  add(delta: string): void {
+    this.#deltas.push(delta);
+    this.#characters += delta.length;
+    if (this.#characters >= joinedAtOnce) this.#join();
+  }
+
+  toString(): string {
+    this.#join();
+    return this.#text;
+  }
+
+  #join(): void {
+    this.#text += this.#deltas.join("");
+    this.#deltas = [];
+    this.#characters = 0;
+  }
+}
+
 /** Consecutive text of one kind is one part. Another kind of text, or a tool call, starts the next part. */
 export function createFold(): CompletionFold {
   const parts: OpenPart[] = [];
@@ -118,6 +154,7 @@ export function createFold(): CompletionFold {
   const logprobs: Json[] = [];
   let shown: Partial<Record<ShownField, Json[]>> | null = null;
   let finishReason: FinishReason | null = null;
+  let stopText: string | undefined;
   let usage: UsageReport = {};
   // Most answers have neither state nor details.
   let scale: StateSizeCounter | null = null;
@@ -158,8 +195,14 @@ export function createFold(): CompletionFold {
     if (text === "") return;
     bytes += Buffer.byteLength(text);
     const last = parts.at(-1);
-    if (last?.type === type) last.text += text;
-    else parts.push({ type, text, field, details: type === "text" ? claimDetails() : null });
+    if (last?.type === type) last.text.add(text);
+    else
+      parts.push({
+        type,
+        text: new JoinedText(text),
+        field,
+        details: type === "text" ? claimDetails() : null,
+      });
   }
 
   return {
@@ -179,7 +222,7 @@ export function createFold(): CompletionFold {
             id,
             name,
             state: null,
-            arguments: "",
+            arguments: new JoinedText(""),
           };
           parts.push(call);
           calls ??= new Map();
@@ -189,7 +232,7 @@ export function createFold(): CompletionFold {
         case "tool-call-delta": {
           bytes += Buffer.byteLength(event.arguments);
           const call = calls?.get(event.index);
-          if (call) call.arguments += event.arguments;
+          call?.arguments.add(event.arguments);
           return;
         }
         case "state":
@@ -206,6 +249,7 @@ export function createFold(): CompletionFold {
           return;
         case "finish":
           finishReason = event.reason;
+          stopText = event.stopText;
       }
     },
     completion() {
@@ -216,6 +260,7 @@ export function createFold(): CompletionFold {
         ...(shown === null ? {} : { shown }),
         logprobs,
         finishReason,
+        ...(stopText === undefined ? {} : { stopText }),
         usage,
       };
     },
@@ -232,13 +277,14 @@ function closed(part: OpenPart): CompletionPart {
   const fields = part.state?.fields() ?? null;
   return {
     type: "tool-call",
-    call: { id, type: "function", function: { name, arguments: part.arguments } },
+    call: { id, type: "function", function: { name, arguments: part.arguments.toString() } },
     ...(fields === null ? {} : { fields }),
   };
 }
 
 function closedText(part: Exclude<OpenPart, OpenCall>): CompletionPart {
-  const { type, text, field } = part;
+  const { type, field } = part;
+  const text = part.text.toString();
   if (type === "reasoning") return field === undefined ? { type, text } : { type, text, field };
   const details = part.details?.details() ?? null;
   const hasDetails = details !== null && details.logprobs.length + details.annotations.length > 0;

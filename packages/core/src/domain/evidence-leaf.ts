@@ -19,10 +19,13 @@ export type LeafKind =
   | "rate_limit.created"
   | "rate_limit.updated"
   | "rate_limit.removed"
+  | "admin_token.created"
+  | "admin_token.revoked"
   | "response.deleted"
   | "activity.removed"
   | "transcripts.erased"
   | "correction"
+  | "transcript.read"
   | "policy.changed";
 
 /**

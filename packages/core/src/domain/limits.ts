@@ -49,6 +49,7 @@ export interface Limits {
   readonly heapPercent: number;
 }
 
+/** The limits of a gateway that configures none. */
 export const defaultLimits: Limits = {
   headerBytes: 16_384,
   bodyBytes: 4_194_304,

@@ -55,6 +55,8 @@ export interface UserMessage {
   readonly role: "user";
   readonly content: string | readonly (TextPart | ImagePart)[];
   readonly name?: string;
+  /** It came in one message with tool results, as a client's reminders do, so it continues their Turn. */
+  readonly sameTurn?: true;
   readonly state?: ProviderState;
 }
 
@@ -73,6 +75,8 @@ export interface ToolMessage {
   readonly role: "tool";
   readonly tool_call_id: string;
   readonly content: string | readonly (TextPart | ImagePart)[];
+  /** The tool failed, and the content says why. Only some protocols have a place for it. */
+  readonly is_error?: true;
   readonly state?: ProviderState;
 }
 
@@ -82,6 +86,11 @@ export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessa
 /** A tool message with text only, which every provider accepts. */
 export interface TextToolMessage extends Omit<ToolMessage, "content"> {
   readonly content: string | readonly TextPart[];
+}
+
+/** Whether a message starts a Turn. */
+export function startsTurn(message: Message): boolean {
+  return message.role === "user" && message.sameTurn !== true;
 }
 
 /** Replaces the content of a tool message that had only images. */

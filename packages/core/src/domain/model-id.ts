@@ -8,6 +8,9 @@ export interface ModelId {
   readonly model: string;
 }
 
+/** Plain names that clients may send instead of longer model ids, each with the id that it leads to. */
+export type ModelAliases = Readonly<Record<string, string>>;
+
 const maxLength = 255;
 /** Three or more segments without spaces, control characters, unassigned characters and lone surrogates. */
 const segments = /^[^\s/\p{C}]+(?:\/[^\s/\p{C}]+){2,}$/u;

@@ -59,6 +59,9 @@ const rateNames = namesOf({
   imageOutput: true,
 } satisfies Readonly<Record<keyof Rates, true>>);
 
+/** Everything that a price table can have a price for. */
+export const pricedKinds: readonly ListPrice["kind"][] = [...rateNames, "request"];
+
 /** Whether a price is valid: whole numbers from 0, and ascending thresholds. The host's own price book may be wrong. */
 export function isPrice(price: Price): boolean {
   return (
@@ -109,38 +112,61 @@ export function costOf(usage: Usage, price: TierPrice): number {
   return sum(amountsOf(usage, ratesAt(price, usage.promptTokens)), price.request ?? 0);
 }
 
+/** The tokens of one kind that an attempt used, or its one request, and their price in the table it was opened with. */
+export interface ListPrice {
+  readonly kind: keyof Rates | "request";
+  readonly quantity: number;
+  /** Nanodollars per million tokens, or per request. */
+  readonly nanoUsd: number;
+}
+
+/**
+ * Divides usage into the kinds that a price table has prices for. Each token is in one kind, and the products add up to the
+ * cost before it is rounded up.
+ */
+export function listPrices(usage: Usage, price: Price, served: ServedTier): readonly ListPrice[] {
+  const { price: own } = servingPrice(usage, price, served);
+  const { request = 0 } = own;
+  return [
+    ...amountsOf(usage, ratesAt(own, usage.promptTokens)).map(
+      ([quantity, nanoUsd, kind]): ListPrice => ({ kind, quantity, nanoUsd }),
+    ),
+    ...(request === 0 ? [] : [{ kind: "request", quantity: 1, nanoUsd: request } as const]),
+  ];
+}
+
 /** The rates for a prompt with this many tokens. */
 function ratesAt(price: TierPrice, promptTokens: number): Rates {
   return price.longPrompt?.findLast(({ above }) => promptTokens > above) ?? price;
 }
 
-type Amount = readonly [tokens: number, rate: number];
+type Amount = readonly [tokens: number, rate: number, kind: keyof Rates];
 
 /** The parts of the prompt and completion tokens, each with its rate. */
 function amountsOf(usage: Usage, rates: Rates): readonly Amount[] {
   const amounts: Amount[] = [];
   const { input, output } = rates;
   let left = usage.promptTokens;
-  const take = (tokens: number | undefined, rate: number): void => {
+  const take = (kind: keyof Rates, tokens: number | undefined, rate: number): void => {
     if (tokens === undefined || tokens === 0 || left === 0) return;
     const taken = Math.min(tokens, left);
     left -= taken;
-    amounts.push([taken, rate]);
+    amounts.push([taken, rate, kind]);
   };
   const { cacheWriteTokens = 0, cacheWrite1hTokens = 0 } = usage;
   const write5m = rates.cacheWrite5m ?? input;
   const kept = Math.min(cacheWrite1hTokens, cacheWriteTokens);
-  take(kept, rates.cacheWrite1h ?? write5m);
-  take(cacheWriteTokens - kept, write5m);
-  take(usage.cachedTokens, rates.cachedInput ?? input);
-  take(usage.audioInputTokens, rates.audioInput ?? input);
-  take(usage.imageInputTokens, rates.imageInput ?? input);
-  take(left, input);
+  take("cacheWrite1h", kept, rates.cacheWrite1h ?? write5m);
+  take("cacheWrite5m", cacheWriteTokens - kept, write5m);
+  take("cachedInput", usage.cachedTokens, rates.cachedInput ?? input);
+  take("audioInput", usage.audioInputTokens, rates.audioInput ?? input);
+  take("imageInput", usage.imageInputTokens, rates.imageInput ?? input);
+  take("input", left, input);
   left = usage.completionTokens;
-  take(usage.reasoningTokens, rates.reasoning ?? output);
-  take(usage.audioOutputTokens, rates.audioOutput ?? output);
-  take(usage.imageOutputTokens, rates.imageOutput ?? output);
-  take(left, output);
+  take("reasoning", usage.reasoningTokens, rates.reasoning ?? output);
+  take("audioOutput", usage.audioOutputTokens, rates.audioOutput ?? output);
+  take("imageOutput", usage.imageOutputTokens, rates.imageOutput ?? output);
+  take("output", left, output);
   return amounts;
 }
 
@@ -226,8 +252,8 @@ function extremeAt(held: HeldTokens, rates: Rates, request = 0, pick: Extreme): 
     imageOutput ?? output,
   );
   const amounts: readonly Amount[] = [
-    [held.promptTokens, inputRate],
-    [held.completionTokens, outputRate],
+    [held.promptTokens, inputRate, "input"],
+    [held.completionTokens, outputRate, "output"],
   ];
   return sum(amounts, request);
 }
@@ -238,23 +264,35 @@ export interface PricedUsage {
   readonly basis: "reported" | "estimated";
 }
 
+/** The tier that the provider reported, or null, and those that were held. */
+interface ServedTier {
+  readonly served: string | null;
+  readonly tiers: readonly string[];
+}
+
 /**
  * The cost of usage at the tier it was served at. If none was reported but only the standard tier was possible, that one
  * counts. If the served tier has no price, or it is unknown which of several served the call, the most expensive one that
  * was held counts.
  */
-export function priceUsage(
+export function priceUsage(usage: Usage, price: Price, served: ServedTier): PricedUsage {
+  const serving = servingPrice(usage, price, served);
+  return { costNanoUsd: costOf(usage, serving.price), basis: serving.basis };
+}
+
+function servingPrice(
   usage: Usage,
   price: Price,
-  { served, tiers }: { readonly served: string | null; readonly tiers: readonly string[] },
-): PricedUsage {
+  { served, tiers }: ServedTier,
+): { readonly price: TierPrice; readonly basis: PricedUsage["basis"] } {
   const [only = standardTier, ...others] = tiers;
   const tier = served ?? (others.length === 0 ? only : null);
   const known = tier === null ? null : tierPrice(price, tier);
-  if (known !== null) return { costNanoUsd: costOf(usage, known), basis: "reported" };
-  const costs = tiers.flatMap((held) => {
+  if (known !== null) return { price: known, basis: "reported" };
+  let highest: TierPrice = price;
+  for (const held of tiers) {
     const prices = tierPrice(price, held);
-    return prices === null ? [] : costOf(usage, prices);
-  });
-  return { costNanoUsd: Math.max(...costs, costOf(usage, price)), basis: "estimated" };
+    if (prices !== null && costOf(usage, prices) > costOf(usage, highest)) highest = prices;
+  }
+  return { price: highest, basis: "estimated" };
 }

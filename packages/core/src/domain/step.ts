@@ -16,7 +16,7 @@ export type Metadata = Readonly<Record<string, string>>;
 export type EndpointName = (typeof endpointNames)[number];
 
 /** Every endpoint that opens Steps. */
-export const endpointNames = ["chat_completions", "responses"] as const;
+export const endpointNames = ["chat_completions", "responses", "messages"] as const;
 
 /**
  * The source of the output that an attempt holds: the client's cap, the policy's cap, the model's own limit,

@@ -1,9 +1,20 @@
+import { namesOf } from "../kernel/names-of.ts";
 import { formatModelId } from "./model-id.ts";
 import { selectsModel } from "./model-pattern.ts";
 import { lowerAscii } from "./pattern.ts";
 import type { Attempt, Step } from "./step.ts";
-import type { SummaryDimension, UsageGroup, UsageSums } from "./usage-group.ts";
-import { addTo, noSums, requireExact, sumsOfAttempt, type Tally } from "./usage-sums.ts";
+import type { SummaryDimension, UsageGroup } from "./usage-group.ts";
+import {
+  addAttempt,
+  addFew,
+  addFigures,
+  addGroup,
+  addSteps,
+  type FewFigures,
+  type Figures,
+  groupOf,
+  noFigures,
+} from "./usage-sums.ts";
 
 /** The members of a Step that a summary reads. */
 export interface SummedStep
@@ -23,6 +34,9 @@ export interface SummedStep
   readonly attempts: readonly SummedAttempt[];
 }
 
+/** The members that a fold into sums by hour reads. */
+export type UnfoldedStep = Omit<SummedStep, "id" | "sessionId">;
+
 /** The members of an attempt that a summary reads. Its last correction replaces the recorded figures. */
 export type SummedAttempt = Pick<
   Attempt,
@@ -40,14 +54,47 @@ export interface AttemptSelection {
   readonly host?: readonly string[];
 }
 
+/** Steps that agree in every dimension that `UsageHour` keeps, and the sums over their attempts by model and account. */
+export interface FoldedSteps
+  extends Pick<SummedStep, "organizationId" | "userId" | "keyId" | "keyLabel" | "source"> {
+  readonly dataClass: string;
+  readonly outcome: SummedStep["outcome"];
+  /** When the newest of them opened. */
+  readonly openedAt: number;
+  /** How many Steps. 0 for the difference that a correction makes. */
+  readonly count: number;
+  /** Their models and accounts, each once, in the order of their first attempts. */
+  readonly places: readonly FoldedAttempts[];
+}
+
+/** Attempts on one model and account. Their figures count no Steps. */
+export interface FoldedAttempts
+  extends Pick<SummedAttempt, "gateway" | "vendor" | "model" | "connection"> {
+  readonly figures: FewFigures;
+}
+
 /** Adds up Steps, and sums of Steps, by groups. */
 export interface UsageFold {
+  addStep(step: UnfoldedStep & Partial<Pick<SummedStep, "sessionId">>): void;
+  /** Only for dimensions and selections of attempts that they keep: no Session and no host. */
+  addSteps(steps: FoldedSteps): void;
   /** Newest Steps first, so that a key's label is its latest. */
-  addStep(step: SummedStep): void;
   addGroup(group: UsageGroup): void;
+  /** Like `addGroup`, for all groups of a fold with the same dimensions. */
+  addFold(fold: UsageFold): void;
   readonly size: number;
   groups(): readonly UsageGroup[];
+  /** The same groups, before their sums are put together: `toGroup` does it for one. */
+  readonly growing: readonly GrowingGroup[];
 }
+
+/** A group that can still grow. */
+export type GrowingGroup = Pick<UsageGroup, "values"> & {
+  readonly figures: Figures;
+  keyLabel: string | null;
+  /** When the newest Step opened that a label was taken from. */
+  labelledAt: number;
+};
 
 /**
  * Every attempt counts in the group of its own model and account, so money and tokens add up for any dimensions.
@@ -57,48 +104,141 @@ export function createUsageFold(
   by: readonly SummaryDimension[],
   selection: AttemptSelection = {},
 ): UsageFold {
-  const groups = new Map<string, UsageGroup & { readonly sums: Tally }>();
-  const add = (
+  const groups: GrowingGroup[] = [];
+  const tree: GroupTree = new Map();
+  const labels = by.includes("key");
+  const hourName = createHourName();
+  const groupFor = (
     values: UsageGroup["values"],
-    keyLabel: string | null,
-    sums: UsageSums,
-    name = JSON.stringify(values),
-  ): void => {
-    const group = groups.get(name) ?? { values, keyLabel, sums: { ...noSums } };
-    groups.set(name, group);
-    addTo(group.sums, sums);
+    { keyLabel, openedAt }: { readonly keyLabel: string | null; readonly openedAt: number },
+  ): GrowingGroup => {
+    const leaf = leafOf(tree, values);
+    const known = leaf.get(groupKey);
+    if (known !== undefined && !(known instanceof Map)) {
+      if (openedAt > known.labelledAt) [known.keyLabel, known.labelledAt] = [keyLabel, openedAt];
+      return known;
+    }
+    const group = { values, keyLabel, labelledAt: openedAt, figures: noFigures() };
+    leaf.set(groupKey, group);
+    groups.push(group);
+    return group;
+  };
+  /** Finds the group of an attempt or several of the same place. Counts their Steps if they are the first of theirs in it. */
+  const groupWith = (
+    step: DimensionedStep & { readonly keyLabel: string },
+    attempt: DimensionedAttempt,
+    counted: GrowingGroup[],
+    steps: number,
+  ): GrowingGroup | null => {
+    if (!isSelected(attempt, selection)) return null;
+    const values = by.map((dimension) => dimensions[dimension](step, attempt, hourName));
+    const { openedAt } = step;
+    const group = groupFor(values, { keyLabel: labels ? step.keyLabel : null, openedAt });
+    if (!counted.includes(group)) {
+      counted.push(group);
+      addSteps(group.figures, steps);
+    }
+    return group;
   };
   return {
     addStep(step) {
-      const label = by.includes("key") ? step.keyLabel : null;
-      const counted: string[] = [];
+      const counted: GrowingGroup[] = [];
       for (const attempt of step.attempts) {
-        if (!isSelected(attempt, selection)) continue;
-        const values = by.map((dimension) => dimensions[dimension](step, attempt));
-        const name = JSON.stringify(values);
-        const isFirst = !counted.includes(name);
-        if (isFirst) counted.push(name);
-        add(values, label, sumsOfAttempt(attempt, isFirst ? 1 : 0), name);
+        const group = groupWith(step, attempt, counted, 1);
+        if (group !== null) addAttempt(group.figures, attempt);
       }
     },
-    addGroup: ({ values, keyLabel, sums }) => add(values, keyLabel, sums),
-    get size() {
-      return groups.size;
+    addSteps(steps) {
+      const counted: GrowingGroup[] = [];
+      for (const place of steps.places) {
+        const group = groupWith(steps, place, counted, steps.count);
+        if (group !== null) addFew(group.figures, place.figures);
+      }
     },
-    groups: () => [...groups.values()].map(requireExact),
+    addGroup: (group) => addGroup(groupFor(group.values, olderThanAll(group)).figures, group),
+    addFold({ growing }) {
+      for (const group of growing)
+        addFigures(groupFor(group.values, olderThanAll(group)).figures, group.figures);
+    },
+    get size() {
+      return groups.length;
+    },
+    groups: () => groups.map(toGroup),
+    growing: groups,
   };
 }
 
+/** @throws GatewayError `invalid_argument` if a sum isn't exact */
+export function toGroup({ values, keyLabel, figures }: GrowingGroup): UsageGroup {
+  return { values, keyLabel, ...groupOf(figures) };
+}
+
+/** The label of a group whose Steps are older than all before. */
+function olderThanAll({ keyLabel }: { readonly keyLabel: string | null }) {
+  return { keyLabel, openedAt: Number.NEGATIVE_INFINITY };
+}
+
+/** Groups by the values of their dimensions, a level for each. */
+type GroupTree = Map<string | null | typeof groupKey, GroupTree | GrowingGroup>;
+
+/** Not a value of any dimension. */
+const groupKey = Symbol("group");
+
+function leafOf(tree: GroupTree, values: UsageGroup["values"]): GroupTree {
+  let leaf = tree;
+  for (const value of values) {
+    const known = leaf.get(value);
+    const next: GroupTree = known instanceof Map ? known : new Map();
+    if (known === undefined) leaf.set(value, next);
+    leaf = next;
+  }
+  return leaf;
+}
+
+type DimensionedStep = Omit<UnfoldedStep, "keyLabel" | "attempts"> &
+  Partial<Pick<SummedStep, "sessionId">>;
+
+type DimensionedAttempt = Pick<SummedAttempt, "gateway" | "vendor" | "model" | "connection"> & {
+  readonly end?: { readonly host: string | null } | null;
+};
+
+/** The name of the hour around a time. Steps come hour by hour, and formatting a time takes longer than adding a Step. */
+function createHourName(): (at: number) => string {
+  let [from, name] = [Number.NaN, ""];
+  return (at) => {
+    if (!(at >= from && at < from + hourMs)) {
+      from = hourOf(at);
+      name = new Date(from).toISOString();
+    }
+    return name;
+  };
+}
+
+const hourMs = 3_600_000;
+
+/** The start of the hour around a time. */
+export function hourOf(at: number): number {
+  return at - (((at % hourMs) + hourMs) % hourMs);
+}
+
 const dimensions: Readonly<
-  Record<SummaryDimension, (step: SummedStep, attempt: SummedAttempt) => string | null>
+  Record<
+    SummaryDimension,
+    (
+      step: DimensionedStep,
+      attempt: DimensionedAttempt,
+      hourName: (at: number) => string,
+    ) => string | null
+  >
 > = {
   organization: (step) => step.organizationId,
   user: (step) => step.userId,
   key: (step) => step.keyId,
-  session: (step) => step.sessionId,
+  session: (step) => step.sessionId ?? null,
   source: (step) => step.source,
   dataClass: (step) => step.dataClass,
-  day: (step) => new Date(step.openedAt).toISOString().slice(0, 10),
+  day: (step, _attempt, hourName) => hourName(step.openedAt).slice(0, 10),
+  hour: (step, _attempt, hourName) => hourName(step.openedAt),
   outcome: (step) => step.outcome ?? "open",
   gateway: (_step, attempt) => attempt.gateway,
   vendor: (_step, attempt) => attempt.vendor,
@@ -107,17 +247,11 @@ const dimensions: Readonly<
   host: (_step, attempt) => attempt.end?.host ?? null,
 };
 
-/** Whether summaries can be grouped by this. */
-function isSummaryDimension(name: string): name is SummaryDimension {
-  return Object.hasOwn(dimensions, name);
-}
-
 /** Everything that summaries can be grouped by. */
-export const summaryDimensions: readonly SummaryDimension[] =
-  Object.keys(dimensions).filter(isSummaryDimension);
+export const summaryDimensions: readonly SummaryDimension[] = namesOf(dimensions);
 
 function isSelected(
-  attempt: SummedAttempt,
+  attempt: DimensionedAttempt,
   { gateway, vendor, model, modelPatterns, connection, host }: AttemptSelection,
 ): boolean {
   return (

@@ -9,6 +9,7 @@ export type SummaryDimension =
   | "source"
   | "dataClass"
   | "day"
+  | "hour"
   | "outcome"
   | "gateway"
   | "vendor"
@@ -41,4 +42,12 @@ export interface UsageGroup {
   /** In groups by key, the label that the key has in its newest Step. */
   readonly keyLabel: string | null;
   readonly sums: UsageSums;
+  readonly latencies: Latencies;
+}
+
+/** How many ended attempts took how long. Each list has 20 counts; see `latencyBounds`. */
+export interface Latencies {
+  readonly duration: readonly number[];
+  /** Only attempts with output. */
+  readonly timeToFirstToken: readonly number[];
 }

@@ -1,13 +1,11 @@
 import { GatewayError } from "../errors/gateway-error.ts";
+import { namesOf } from "../kernel/names-of.ts";
 import { figuresOf } from "./apply-correction.ts";
 import type { Attempt } from "./step.ts";
-import { type Usage, type UsageDetails, usageDetails } from "./usage.ts";
-import type { UsageGroup, UsageSums } from "./usage-group.ts";
+import { usageDetails } from "./usage.ts";
+import type { Latencies, UsageGroup, UsageSums } from "./usage-group.ts";
 
-/** Sums that can still grow. */
-export type Tally = { -readonly [Figure in keyof UsageSums]: UsageSums[Figure] };
-
-export const noSums: UsageSums = {
+const noSums: UsageSums = {
   steps: 0,
   attempts: 0,
   promptTokens: 0,
@@ -28,65 +26,103 @@ export const noSums: UsageSums = {
   durationMs: 0,
 };
 
-/** An attempt in flight counts as an attempt that has used nothing. */
-export function sumsOfAttempt(
+/** Upper bounds of the first 19 counts of `Latencies` in milliseconds, inclusive. The last count has everything above. */
+export const latencyBounds: readonly number[] = Array.from({ length: 19 }, (_, at) => 8 * 2 ** at);
+
+/** The order of sums in `Figures`. Sums by hour are stored in it, so it may only grow at its end. */
+const sumNames = namesOf(noSums);
+const place: Record<keyof UsageSums, number> = { ...noSums };
+for (const [at, name] of sumNames.entries()) place[name] = at;
+const durations = sumNames.length;
+const firstTokens = durations + latencyBounds.length + 1;
+const figureCount = firstTokens + latencyBounds.length + 1;
+
+/** Sums that can still grow, and behind them the counts of both histograms. */
+export type Figures = number[];
+
+/** Those figures that aren't 0: their places and values in turn. */
+export type FewFigures = readonly number[];
+
+export function noFigures(): Figures {
+  return new Array<number>(figureCount).fill(0);
+}
+
+function add(figures: Figures, at: number, value: number): void {
+  if (value !== 0) figures[at] = (figures[at] ?? 0) + value;
+}
+
+export function addSteps(figures: Figures, steps: number): void {
+  add(figures, place.steps, steps);
+}
+
+/**
+ * Adds an attempt, or takes it away again. An attempt in flight counts as an attempt that has used nothing. Its Step is not
+ * counted.
+ */
+export function addAttempt(
+  figures: Figures,
   attempt: Pick<Attempt, "end" | "corrections">,
-  steps: number,
-): UsageSums {
+  sign: 1 | -1 = 1,
+): void {
+  add(figures, place.attempts, sign);
   const { end } = attempt;
-  const figures = figuresOf(attempt);
-  if (end === null || figures === null) return { ...noSums, steps, attempts: 1 };
-  const { usage, costNanoUsd } = figures;
-  return {
-    steps,
-    attempts: 1,
-    promptTokens: usage.promptTokens,
-    completionTokens: usage.completionTokens,
-    totalTokens: usage.totalTokens,
-    ...detailSums(usage),
-    costNanoUsd: costNanoUsd ?? 0,
-    unknownCosts: costNanoUsd === null ? 1 : 0,
-    estimated: end.costBasis === "estimated" ? 1 : 0,
-    toolCalls: end.toolCalls,
-    durationMs: end.durationMs,
+  const used = figuresOf(attempt);
+  if (end === null || used === null) return;
+  const { usage, costNanoUsd } = used;
+  add(figures, place.promptTokens, sign * usage.promptTokens);
+  add(figures, place.completionTokens, sign * usage.completionTokens);
+  add(figures, place.totalTokens, sign * usage.totalTokens);
+  for (const name of usageDetails) add(figures, place[name], sign * (usage[name] ?? 0));
+  add(figures, place.costNanoUsd, sign * (costNanoUsd ?? 0));
+  if (costNanoUsd === null) add(figures, place.unknownCosts, sign);
+  if (end.costBasis === "estimated") add(figures, place.estimated, sign);
+  add(figures, place.toolCalls, sign * end.toolCalls);
+  add(figures, place.durationMs, sign * end.durationMs);
+  add(figures, durations + bucketOf(end.durationMs), sign);
+  if (end.timeToFirstTokenMs !== null)
+    add(figures, firstTokens + bucketOf(end.timeToFirstTokenMs), sign);
+}
+
+function bucketOf(milliseconds: number): number {
+  let at = 0;
+  while (at < latencyBounds.length && milliseconds > (latencyBounds[at] ?? 0)) at++;
+  return at;
+}
+
+export function addFew(figures: Figures, few: FewFigures, sign: 1 | -1 = 1): void {
+  for (let at = 0; at < few.length; at += 2) add(figures, few[at] ?? 0, sign * (few[at + 1] ?? 0));
+}
+
+export function addFigures(figures: Figures, others: Figures): void {
+  for (const [at, value] of others.entries()) add(figures, at, value);
+}
+
+export function addGroup(figures: Figures, { sums, latencies }: UsageGroup): void {
+  for (const [at, name] of sumNames.entries()) add(figures, at, sums[name]);
+  for (const [at, count] of latencies.duration.entries()) add(figures, durations + at, count);
+  for (const [at, count] of latencies.timeToFirstToken.entries())
+    add(figures, firstTokens + at, count);
+}
+
+export function fewOf(figures: Figures): FewFigures {
+  return figures.flatMap((value, at) => (value === 0 ? [] : [at, value]));
+}
+
+/**
+ * The sums and histograms that figures contain.
+ * @throws GatewayError `invalid_argument` if a sum isn't exact. Sums only grow, so it is enough to check them at the end
+ */
+export function groupOf(figures: Figures): Pick<UsageGroup, "sums" | "latencies"> {
+  if (!figures.every(Number.isSafeInteger))
+    throw new GatewayError(
+      "invalid_argument",
+      "A sum is above 2^53 and not exact: select a shorter time.",
+    );
+  const sums: { -readonly [Figure in keyof UsageSums]: UsageSums[Figure] } = { ...noSums };
+  for (const [at, name] of sumNames.entries()) sums[name] = figures[at] ?? 0;
+  const latencies: Latencies = {
+    duration: figures.slice(durations, firstTokens),
+    timeToFirstToken: figures.slice(firstTokens),
   };
-}
-
-function detailSums(usage: Usage): Required<UsageDetails> {
-  const { cachedTokens = 0, reasoningTokens = 0, cacheWriteTokens = 0 } = usage;
-  const { cacheWrite1hTokens = 0, audioInputTokens = 0, audioOutputTokens = 0 } = usage;
-  const { imageInputTokens = 0, imageOutputTokens = 0 } = usage;
-  return {
-    cachedTokens,
-    reasoningTokens,
-    cacheWriteTokens,
-    cacheWrite1hTokens,
-    audioInputTokens,
-    audioOutputTokens,
-    imageInputTokens,
-    imageOutputTokens,
-  };
-}
-
-export function addTo(tally: Tally, sums: UsageSums): void {
-  tally.steps += sums.steps;
-  tally.attempts += sums.attempts;
-  tally.promptTokens += sums.promptTokens;
-  tally.completionTokens += sums.completionTokens;
-  tally.totalTokens += sums.totalTokens;
-  for (const name of usageDetails) tally[name] += sums[name];
-  tally.costNanoUsd += sums.costNanoUsd;
-  tally.unknownCosts += sums.unknownCosts;
-  tally.estimated += sums.estimated;
-  tally.toolCalls += sums.toolCalls;
-  tally.durationMs += sums.durationMs;
-}
-
-/** Sums only grow, so checking them at the end finds every sum that became too large to be exact. */
-export function requireExact<Group extends UsageGroup>(group: Group): Group {
-  if (Object.values(group.sums).every(Number.isSafeInteger)) return group;
-  throw new GatewayError(
-    "invalid_argument",
-    "A sum is above 2^53 and not exact: select a shorter time.",
-  );
+  return { sums, latencies };
 }

@@ -2,7 +2,6 @@ import { replyMessage } from "../domain/completion.ts";
 import type { Message } from "../domain/message.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
 import type { GatewayResponse } from "../http/gateway-response.ts";
-import { isSdkRetry } from "../idempotency/claim.ts";
 import type { GovernedAnswer, GovernedCall, PreparedRequest } from "../pipeline/governed-call.ts";
 import type { CachedConversation } from "../sessions/conversation-cache.ts";
 import { chatCompletionBody } from "../wire/chat-completions/body.ts";
@@ -10,7 +9,7 @@ import { createChunkWriter } from "../wire/chat-completions/chunks.ts";
 import type { ChatCompletionHead } from "../wire/chat-completions/head.ts";
 import { type ChatCompletionCall, parseChatCompletion } from "../wire/chat-completions/parse.ts";
 import type { KnownItems } from "../wire/read.ts";
-import { answerGoverned, type ClaimedRequest, type RequestScope } from "./endpoint.ts";
+import { answerGoverned, type ClaimedRequest, commonOf, type RequestScope } from "./endpoint.ts";
 import { presentBody, presentStream, type StreamWriter } from "./present-answer.ts";
 
 /** POST /v1/chat/completions (section 4.1). */
@@ -36,28 +35,19 @@ export function chatCompletions(
 }
 
 function callOf(
-  { context: { headerNames }, report }: RequestScope,
-  { headers, signal }: GatewayRequest,
-  { caller, read: { call, known, remember }, claim }: ClaimedRequest<Message, ChatCompletionCall>,
+  scope: RequestScope,
+  request: GatewayRequest,
+  claimed: ClaimedRequest<Message, ChatCompletionCall>,
 ): GovernedCall {
-  const { request, droppedFromMessages: droppedFields } = call;
-  const { messages } = request;
+  const { call, known, remember } = claimed.read;
+  const { request: asked, droppedFromMessages: droppedFields } = call;
+  const { messages } = asked;
   return {
-    requestId: report.requestId,
-    caller,
+    ...commonOf(scope, request, claimed),
     endpoint: "chat_completions",
-    stream: call.stream,
     repeatsAnswer: !call.stream,
-    model: call.model,
-    dataClass: headers.get(headerNames.sent.dataSensitivity),
-    sessionId: call.sessionId,
-    turnId: call.turnId,
-    claim,
-    isRetry: claim === null && isSdkRetry(headers),
-    droppedFields: call.droppedFields,
-    signal,
     prepare: () => ({
-      request,
+      request: asked,
       transcript: messages,
       instructions: null,
       referredClass: null,

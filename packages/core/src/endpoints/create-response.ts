@@ -4,7 +4,6 @@ import type { Completion } from "../domain/completion.ts";
 import type { Message } from "../domain/message.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
 import type { GatewayResponse } from "../http/gateway-response.ts";
-import { isSdkRetry } from "../idempotency/claim.ts";
 import { isLarge, yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import type {
@@ -28,6 +27,7 @@ import { toMessages } from "../wire/responses/to-messages.ts";
 import {
   answerGoverned,
   type ClaimedRequest,
+  commonOf,
   type ReadConversation,
   type RequestScope,
 } from "./endpoint.ts";
@@ -58,24 +58,17 @@ export function createResponse(
 }
 
 function callOf(
-  { context, report }: RequestScope,
-  { headers, signal }: GatewayRequest,
-  { caller, read: { call, known, remember }, claim }: ClaimedRequest<InputItem, ResponseCall>,
+  scope: RequestScope,
+  request: GatewayRequest,
+  claimed: ClaimedRequest<InputItem, ResponseCall>,
 ): GovernedCall {
+  const { caller, read } = claimed;
+  const { call, known, remember } = read;
+  const { context } = scope;
   return {
-    requestId: report.requestId,
-    caller,
+    ...commonOf(scope, request, claimed),
     endpoint: "responses",
-    stream: call.stream,
     repeatsAnswer: true,
-    model: call.model,
-    dataClass: headers.get(context.headerNames.sent.dataSensitivity),
-    sessionId: call.sessionId,
-    turnId: call.turnId,
-    claim,
-    isRetry: claim === null && isSdkRetry(headers),
-    droppedFields: call.droppedFields,
-    signal,
     prepare: async () => {
       const conversation = await findConversation(context, caller, call, known);
       return {

@@ -7,7 +7,7 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
 import type { GatewayResponse } from "../http/gateway-response.ts";
 import { parseBody, readBody } from "../http/read-body.ts";
-import { claimFor, requireIdempotencyKey } from "../idempotency/claim.ts";
+import { claimFor, isSdkRetry, requireIdempotencyKey } from "../idempotency/claim.ts";
 import type { Authenticator } from "../identity/authenticate.ts";
 import { unlessAborted } from "../kernel/bounded-wait.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
@@ -176,6 +176,7 @@ export function createConversations({ conversationCacheBytes }: Limits) {
   return {
     chat_completions: createConversationCache<Message>("messages", bytes),
     responses: createConversationCache<InputItem>("input", bytes),
+    messages: createConversationCache<readonly Message[]>("messages", bytes),
   } satisfies Readonly<Record<EndpointName, ConversationCache<unknown>>>;
 }
 
@@ -193,6 +194,33 @@ export interface ClaimedRequest<Item, Call> {
   readonly caller: Caller;
   readonly read: ReadConversation<Item, Call>;
   readonly claim: ClaimIntent | null;
+}
+
+/** The members of a read body that every POST has. */
+type CommonFields = Pick<
+  GovernedCall,
+  "stream" | "model" | "sessionId" | "turnId" | "droppedFields"
+>;
+
+/** The members of a governed call that are read alike for every endpoint. */
+export function commonOf<Item>(
+  { context: { headerNames }, report }: RequestScope,
+  { headers, signal }: GatewayRequest,
+  { caller, read: { call }, claim }: ClaimedRequest<Item, CommonFields>,
+): Omit<GovernedCall, "endpoint" | "repeatsAnswer" | "prepare"> {
+  return {
+    requestId: report.requestId,
+    caller,
+    stream: call.stream,
+    model: call.model,
+    dataClass: headers.get(headerNames.sent.dataSensitivity),
+    sessionId: call.sessionId,
+    turnId: call.turnId,
+    claim,
+    isRetry: claim === null && isSdkRetry(headers),
+    droppedFields: call.droppedFields,
+    signal,
+  };
 }
 
 /** How an endpoint reads its bodies. */

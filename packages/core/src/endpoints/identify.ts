@@ -23,8 +23,12 @@ export function createIdentify(
   };
 }
 
-function byApiKey(request: GatewayRequest): Credential {
-  return { token: bearerToken(request.headers) };
+/** Clients of the Messages API, which name its version, may send the key as `x-api-key`. */
+function byApiKey({ headers }: GatewayRequest): Credential {
+  const token = bearerToken(headers);
+  return token === null && headers.get("authorization") === null
+    ? { token: headers.get("anthropic-version") === null ? null : headers.get("x-api-key") }
+    : { token };
 }
 
 /** How long the host app may take to identify a caller. */

@@ -21,8 +21,27 @@ export async function listModels(
   const { context } = scope;
   const caller = await freshCaller(scope, request);
   const listed = (await listedModels(context, caller)).filter((id) => mayUse(context, caller, id));
-  const data = [...listed, ...(await virtualModels(context, caller))].map(modelObject);
-  return { status: 200, headers: jsonHeaders(), body: JSON.stringify({ object: "list", data }) };
+  const names = [...(await virtualModels(context, caller)), ...(await aliasesOf(context, caller))];
+  const ids = [...listed, ...names];
+  const list = isForMessages(request)
+    ? {
+        data: ids.map(modelInfo),
+        first_id: ids[0] ?? null,
+        last_id: ids.at(-1) ?? null,
+        has_more: false,
+      }
+    : { object: "list", data: ids.map((name) => modelObject(context, caller, name)) };
+  return { status: 200, headers: jsonHeaders(), body: JSON.stringify(list) };
+}
+
+/** Whether the client speaks the Messages API, whose models have another form. */
+function isForMessages({ headers }: GatewayRequest): boolean {
+  return headers.get("anthropic-version") !== null;
+}
+
+/** A model in the form of the Messages API. The gateway knows no date, so it is the earliest. */
+function modelInfo(id: string): object {
+  return { type: "model", id, display_name: id, created_at: "1970-01-01T00:00:00Z" };
 }
 
 /** GET /v1/models/{id}: a model that can be called, even if it isn't listed. The slashes of the id may be escaped. */
@@ -43,16 +62,28 @@ export async function getModel(
       },
     );
   }
-  return { status: 200, headers: jsonHeaders(), body: JSON.stringify(modelObject(id)) };
+  const model = isForMessages(request) ? modelInfo(id) : modelObject(context, caller, id);
+  return { status: 200, headers: jsonHeaders(), body: JSON.stringify(model) };
 }
 
-/** A virtual model can be called if one of its targets can. */
-async function canCall(context: GatewayContext, caller: Caller, id: string): Promise<boolean> {
-  const virtual = context.router.virtual(id);
-  if (virtual === null) return (await canReach(context, caller, id)) && mayUse(context, caller, id);
-  for (const { route } of virtual.targets)
-    if (await canCall(context, caller, formatModelId(route.model))) return true;
+/** A virtual model can be called if one of its targets can, and an alias if its model can. */
+async function canCall(context: GatewayContext, caller: Caller, name: string): Promise<boolean> {
+  const named = context.router.targetsOf(name, caller.aliases);
+  if (named === null) return canUse(context, caller, name);
+  for (const { route } of named.targets)
+    if (await canUse(context, caller, formatModelId(route.model))) return true;
   return false;
+}
+
+async function canUse(context: GatewayContext, caller: Caller, id: string): Promise<boolean> {
+  return (await canReach(context, caller, id)) && mayUse(context, caller, id);
+}
+
+async function aliasesOf(context: GatewayContext, caller: Caller): Promise<readonly string[]> {
+  const names: string[] = [];
+  for (const name of context.router.aliasesOf(caller.aliases).keys())
+    if (await canCall(context, caller, name)) names.push(name);
+  return names;
 }
 
 async function virtualModels(context: GatewayContext, caller: Caller): Promise<readonly string[]> {
@@ -113,14 +144,15 @@ function mayUse(context: GatewayContext, caller: Caller, id: string): boolean {
   return verdict.effect === "permit";
 }
 
-function modelObject(id: string): object {
-  return { id, object: "model", created: 0, owned_by: parseModelId(id)?.vendor ?? "" };
+function modelObject({ router }: GatewayContext, { aliases }: Caller, name: string): object {
+  const id = router.idBehind(name, aliases) ?? name;
+  return { id: name, object: "model", created: 0, owned_by: parseModelId(id)?.vendor ?? "" };
 }
 
+/** Null for an escape that can't be read. */
 function decoded(text: string): string | null {
   try {
-    const id = parseModelId(decodeURIComponent(text));
-    return id && formatModelId(id);
+    return decodeURIComponent(text);
   } catch {
     return null;
   }

@@ -1,6 +1,6 @@
 import type { CompletionEvent } from "../domain/completion-event.ts";
 import { type GatewayError, toGatewayError } from "../errors/gateway-error.ts";
-import { EventOutput, eventStreamHeaders } from "../http/event-stream.ts";
+import { EventOutput, eventStreamHeaders, ping } from "../http/event-stream.ts";
 import type { GatewayResponse, StreamBody, TextSink } from "../http/gateway-response.ts";
 import { maxKeptBytes } from "../idempotency/claim.ts";
 import type { Timed } from "../kernel/timers.ts";
@@ -85,6 +85,8 @@ class PlainAnswer implements AnswerReader {
  * answer.
  */
 export interface StreamWriter {
+  /** Text that keeps a silent stream open. Default: a comment. */
+  readonly ping?: string;
   write(events: readonly CompletionEvent[]): string | Iterable<string>;
   /** Writes everything that marks the answer as complete. */
   finish(settled: SettledAnswer): string | Iterable<string>;
@@ -231,7 +233,11 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
     if (this.#isOver) return;
     const { timers, deadlines } = this.#context.context;
     this.#sink = sink;
-    this.#output = new EventOutput(sink, { timers, every: deadlines.heartbeat });
+    this.#output = new EventOutput(sink, {
+      timers,
+      every: deadlines.heartbeat,
+      text: this.#writer.ping ?? ping,
+    });
     this.#writeEarly(this.#output);
     if (this.#last !== null) this.#conclude(this.#last);
   }
@@ -239,7 +245,7 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
   #writeEarly(output: EventOutput): void {
     try {
       let room: Promise<void> | null = null;
-      for (const pieces of this.#early) room = output.write(pieces);
+      for (const pieces of this.#early.splice(0)) room = output.write(pieces);
       this.#started?.resolve(room ?? undefined);
     } catch (thrown) {
       this.#started?.reject(thrown);

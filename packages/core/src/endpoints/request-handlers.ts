@@ -1,5 +1,6 @@
+import { isTraceParent } from "../contracts/observer.ts";
 import type { Owner } from "../domain/caller.ts";
-import { type GatewayError, toGatewayError } from "../errors/gateway-error.ts";
+import { errorBody, type GatewayError, toGatewayError } from "../errors/gateway-error.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
 import { errorAnswer, type GatewayResponse, toResponse } from "../http/gateway-response.ts";
 import { requireSmallHeaders } from "../http/headers.ts";
@@ -7,11 +8,14 @@ import type { GatewayContext } from "../pipeline/context.ts";
 import { DecidedError } from "../pipeline/decision-headers.ts";
 import type { Lifecycle } from "../pipeline/process.ts";
 import { orUnavailable } from "../pipeline/store-calls.ts";
+import { messagesErrorBody } from "../wire/messages/error-body.ts";
+import { getKey } from "./calling-key.ts";
 import { chatCompletions } from "./chat-completions.ts";
 import { createResponse } from "./create-response.ts";
 import type { EndpointHandler, HandlerDependencies, RequestReport } from "./endpoint.ts";
+import { countMessageTokens, createMessage } from "./messages.ts";
 import { getModel, listModels } from "./models.ts";
-import { endpointOf, tailFor } from "./routes.ts";
+import { endpointOf, isMessagesPath, tailFor } from "./routes.ts";
 import { deleteResponse, getResponse, listInputItems } from "./stored-responses.ts";
 
 /** Answers a web request. */
@@ -21,15 +25,18 @@ export type Handler = (request: Request) => Promise<Response>;
 export interface EndpointHandlers {
   readonly chatCompletions: Handler;
   readonly createResponse: Handler;
+  readonly createMessage: Handler;
+  readonly countMessageTokens: Handler;
   readonly getResponse: Handler;
   readonly deleteResponse: Handler;
   readonly listInputItems: Handler;
   readonly listModels: Handler;
   readonly getModel: Handler;
+  readonly getKey: Handler;
 }
 
-/** The ways into a gateway: for bindings, for routers, and for SDKs that take a `fetch`. */
-export interface RequestHandlers {
+/** Anything that bindings can mount: a gateway, the result of `gateway.as`, or the admin API. */
+export interface Mountable {
   /**
    * Answers a request to any path that ends in one of the routes after its last `/v1/`. It has the signature of `fetch` and
    * is bound, so you can pass it to an SDK. The second argument after a Request is ignored. Every failure becomes an
@@ -41,6 +48,10 @@ export interface RequestHandlers {
    * `Response`.
    */
   readonly answer: (request: GatewayRequest) => Promise<GatewayResponse>;
+}
+
+/** The ways into a gateway: for bindings, for routers, and for SDKs that take a `fetch`. */
+export interface RequestHandlers extends Mountable {
   readonly handlers: EndpointHandlers;
 }
 
@@ -96,7 +107,10 @@ export function createRequestHandlers(
         const error = toGatewayError(thrown);
         report.failed(error);
         report.answered(error.status, error.code);
-        return report.withRequestId(errorAnswer(error));
+        const body = report.speaksMessages(request)
+          ? messagesErrorBody(error, report.requestId)
+          : errorBody(error);
+        return report.withRequestId(errorAnswer(error, body));
       },
     );
   }
@@ -112,11 +126,14 @@ export function createRequestHandlers(
     handlers: {
       chatCompletions: handler(endpoints.chatCompletions),
       createResponse: handler(endpoints.createResponse),
+      createMessage: handler(endpoints.createMessage),
+      countMessageTokens: handler(endpoints.countMessageTokens),
       getResponse: handler(endpoints.getResponse),
       deleteResponse: handler(endpoints.deleteResponse),
       listInputItems: handler(endpoints.listInputItems),
       listModels: handler(endpoints.listModels),
       getModel: handler(endpoints.getModel),
+      getKey: handler(endpoints.getKey),
     },
   };
 }
@@ -132,11 +149,14 @@ function toRequest(input: Request | URL | string, init: RequestInit | undefined)
 const endpoints: Readonly<Record<keyof EndpointHandlers, EndpointHandler>> = {
   chatCompletions,
   createResponse,
+  createMessage,
+  countMessageTokens,
   getResponse,
   deleteResponse,
   listInputItems,
   listModels,
   getModel,
+  getKey,
 };
 
 class Report implements RequestReport {
@@ -155,12 +175,12 @@ class Report implements RequestReport {
 
   received({ headers }: GatewayRequest): void {
     const { clock, notify } = this.#context;
-    const sent = headers.get("traceparent") ?? "";
+    const sent = headers.get("traceparent");
     notify({
       type: "request.received",
       at: clock.now(),
       requestId: this.requestId,
-      traceparent: traceParent.test(sent) ? sent : null,
+      traceparent: isTraceParent(sent) ? sent : null,
     });
   }
 
@@ -171,10 +191,20 @@ class Report implements RequestReport {
     notify({ type: "request.answered", ...this.#facts(), status, code, durationMs });
   }
 
-  /** Adds the request's id to the answer's headers. */
+  /** Adds the request's id to the answer's headers, and under the name that clients of the Messages API read. */
   withRequestId(answer: GatewayResponse): GatewayResponse {
     answer.headers["x-request-id"] = this.requestId;
+    if (this.#isOfMessages()) answer.headers["request-id"] = this.requestId;
     return answer;
+  }
+
+  /** Whether an error has the form of the Messages API: on its paths, whatever the path or the method lacks. */
+  speaksMessages({ url }: GatewayRequest): boolean {
+    return this.#isOfMessages() || isMessagesPath(url);
+  }
+
+  #isOfMessages(): boolean {
+    return this.endpoint === createMessage || this.endpoint === countMessageTokens;
   }
 
   failed(error: GatewayError): void {
@@ -202,9 +232,6 @@ class Report implements RequestReport {
     };
   }
 }
-
-/** A W3C Trace Context header, version 00 or later. */
-const traceParent = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 /** Whether the gateway, its store or its host caused the failure. */
 function isInternal({ status, code }: GatewayError): boolean {

@@ -2,9 +2,11 @@ import type { EndpointName } from "../domain/step.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
 import { pathAfterV1 } from "../http/path-after-v1.ts";
+import { getKey } from "./calling-key.ts";
 import { chatCompletions } from "./chat-completions.ts";
 import { createResponse } from "./create-response.ts";
 import type { EndpointHandler } from "./endpoint.ts";
+import { countMessageTokens, createMessage } from "./messages.ts";
 import { getModel, listModels } from "./models.ts";
 import { deleteResponse, getResponse, listInputItems, notEmulated } from "./stored-responses.ts";
 
@@ -18,15 +20,18 @@ interface HttpRoute {
 const governed: Readonly<Record<EndpointName, HttpRoute>> = {
   chat_completions: { path: /^chat\/completions$/, methods: { POST: chatCompletions } },
   responses: { path: /^responses$/, methods: { POST: createResponse } },
+  messages: { path: /^messages$/, methods: { POST: createMessage } },
 };
 
 /** All routes. Only the line reaches a provider. */
 const routes: readonly HttpRoute[] = [
   ...Object.values(governed),
+  { path: /^messages\/count_tokens$/, methods: { POST: countMessageTokens } },
   { path: /^responses\/compact$/, methods: { POST: notEmulated } },
   { path: /^responses\/([^/]+)$/, methods: { GET: getResponse, DELETE: deleteResponse } },
   { path: /^responses\/([^/]+)\/input_items$/, methods: { GET: listInputItems } },
   { path: /^responses\/([^/]+)\/cancel$/, methods: { POST: notEmulated } },
+  { path: /^key$/, methods: { GET: getKey } },
   { path: /^models$/, methods: { GET: listModels } },
   { path: /^models\/(.+)$/, methods: { GET: getModel } },
 ];
@@ -51,6 +56,11 @@ export function endpointOf(request: GatewayRequest): {
     });
   }
   return { endpoint, tail: match?.[1] ?? "" };
+}
+
+/** Whether a path belongs to the Messages API, even if no route has it. */
+export function isMessagesPath(url: string): boolean {
+  return /^messages(?:\/|$)/.test(pathAfterV1(url) ?? "");
 }
 
 /** The tail of a request's path for an endpoint that the host has chosen; empty for none. */

@@ -2,8 +2,8 @@
 interface ErrorShape {
   readonly status: number;
   readonly type: string;
-  /** Codes of the administration. Over HTTP they would be an internal error. */
-  readonly inProcess?: boolean;
+  /** Codes of the administration: the status in the admin API. To clients they would be an internal error. */
+  readonly admin?: number;
   /** Sent as `x-should-retry`. Absent if the client's own rule for the status is right. */
   readonly retry?: boolean;
 }
@@ -14,7 +14,8 @@ const invalid = (status: number): ErrorShape => ({
   retry: false,
 });
 
-const inProcess = { status: 500, type: "server_error", inProcess: true } as const;
+const ofAdministration = <const Status extends number>(admin: Status) =>
+  ({ status: 500, type: "server_error", admin }) as const;
 
 /** Every error code, with its status and type: the one place to change them. */
 export const errorShapes = {
@@ -56,16 +57,30 @@ export const errorShapes = {
   evidence_unavailable: { status: 503, type: "server_error", retry: true },
   overloaded: { status: 503, type: "server_error", retry: true },
   internal_error: { status: 500, type: "server_error" },
-  invalid_configuration: inProcess,
-  invalid_argument: inProcess,
-  key_not_found: inProcess,
-  connection_not_found: inProcess,
-  key_not_live: inProcess,
-  budget_not_found: inProcess,
-  rate_limit_not_found: inProcess,
-  decision_not_found: inProcess,
-  step_not_found: inProcess,
+  invalid_configuration: ofAdministration(409),
+  invalid_argument: ofAdministration(400),
+  key_not_found: ofAdministration(404),
+  connection_not_found: ofAdministration(404),
+  key_not_live: ofAdministration(409),
+  budget_not_found: ofAdministration(404),
+  budget_exists: ofAdministration(409),
+  rate_limit_exists: ofAdministration(409),
+  precondition_failed: ofAdministration(412),
+  rate_limit_not_found: ofAdministration(404),
+  decision_not_found: ofAdministration(404),
+  step_not_found: ofAdministration(404),
+  organization_not_found: ofAdministration(404),
+  admin_token_not_found: ofAdministration(404),
+  admin_unauthenticated: ofAdministration(401),
+  admin_forbidden: ofAdministration(403),
+  cross_origin_refused: ofAdministration(403),
+  administration_unavailable: ofAdministration(503),
 } as const satisfies Record<string, ErrorShape>;
 
 /** The code of a GatewayError. */
 export type ErrorCode = keyof typeof errorShapes;
+
+/** Whether a text is the code of a GatewayError. */
+export function isErrorCode(text: unknown): text is ErrorCode {
+  return typeof text === "string" && Object.hasOwn(errorShapes, text);
+}

@@ -67,10 +67,32 @@ export function errorBody({
   return JSON.stringify({ error: { message, type, param, code } });
 }
 
-/** The error to send over HTTP. Errors of other origin, and those of the administration, become `internal_error`. */
+/** The error to send to a client. Errors of other origin, and those of the administration, become `internal_error`. */
 export function toGatewayError(thrown: unknown): GatewayError {
-  if (thrown instanceof GatewayError && !("inProcess" in errorShapes[thrown.code])) return thrown;
+  if (thrown instanceof GatewayError && !("admin" in errorShapes[thrown.code])) return thrown;
   return new GatewayError("internal_error", "The gateway failed to handle this request.", {
     cause: thrown,
   });
+}
+
+/** The status, type and body of an error in the admin API. Errors of other origin become `internal_error`. */
+export function administrationFailure(thrown: unknown): {
+  readonly status: number;
+  readonly code: ErrorCode;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+} {
+  const error = thrown instanceof GatewayError ? thrown : toGatewayError(thrown);
+  const { code, message, param, wireCode } = error;
+  const shape: { readonly status: number; readonly admin?: number } = errorShapes[code];
+  const { admin = error.status } = shape;
+  if (admin === error.status)
+    return { status: admin, code, headers: error.headers, body: errorBody(error) };
+  const type = admin < 500 ? "invalid_request_error" : "server_error";
+  return {
+    status: admin,
+    code,
+    headers: { "x-should-retry": String(admin >= 500), ...error.headers },
+    body: errorBody({ message, type, param, wireCode }),
+  };
 }

@@ -4,7 +4,14 @@ import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
 import { fillLeaf, leafHash } from "../domain/leaf-template.ts";
 import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.ts";
 import { stableJson } from "../kernel/stable-json.ts";
-import { attemptLeaf, openedLeaf, refusalLeaf, settledLeaf } from "./leaves.ts";
+import {
+  activityRemovedLeaf,
+  attemptLeaf,
+  openedLeaf,
+  refusalLeaf,
+  settledLeaf,
+  transcriptsErasedLeaf,
+} from "./leaves.ts";
 
 const owner = { organizationId: "acme", userId: "u", keyId: "k" };
 const decision: PolicyDecision = {
@@ -167,8 +174,27 @@ const assignment = {
   contentCommitment: new Uint8Array(32),
 };
 
+// Leaves attest these facts under their own names.
+const { decisionId: _decision, startedAt: _started, ...attemptFacts } = attempt;
+const decisionFacts = { effect: "permit", first: null, id: "d", policy: "v", rules: ["b", "a"] };
+const endFacts = {
+  basis: "reported",
+  bodySha256: "00",
+  costBasis: "estimated",
+  costNanoUsd: 3,
+  host: "upstream.test",
+  number: 1,
+  outcome: "completed",
+  priceSource: "custom",
+  reason: null,
+  reportedCostNanoUsd: 2,
+  serviceTier: "priority",
+  usage: end.usage,
+};
+
 const refusals: readonly DecisionRefusal[] = [
   { by: "budget", unit: "usd", subject: "k", needed: 2, left: 1, budgetId: "b" },
+  { by: "rate_limit", unit: "requests", subject: "k", needed: 1, left: 0, rateLimitId: "r" },
   { param: "model", by: "price" },
   { by: "connection" },
 ];
@@ -179,31 +205,158 @@ describe("evidence leaves", () => {
     expect(JSON.parse(meta)).toMatchObject({ decision: { effect: "permit", refusal } });
   });
 
-  it.each<readonly [string, EvidenceLeaf]>([
-    ["an opened Step", fillLeaf(openedLeaf("l", intent), assignment)],
+  it.each<readonly [string, () => EvidenceLeaf]>([
+    ["an opened Step", () => fillLeaf(openedLeaf("l", intent), assignment)],
     [
       "a further attempt",
-      attemptLeaf("l", {
-        organizationId: "acme",
-        stepId: "s",
-        at: 2,
-        ended: end,
-        decision,
-        attempt,
-        holds: [hold],
-      }),
+      () =>
+        attemptLeaf("l", {
+          organizationId: "acme",
+          stepId: "s",
+          at: 2,
+          ended: end,
+          decision,
+          attempt,
+          holds: [hold],
+        }),
     ],
-    ["a settled Step", settledLeaf("l", settlement)],
-    ["a refusal", refusalLeaf("l", { owner, decision })],
+    ["a settled Step", () => settledLeaf("l", settlement)],
+    ["a refusal", () => refusalLeaf("l", { owner, decision })],
     ...refusals.map(
       (refusal) =>
         [
           `a refusal by ${refusal.by}`,
-          refusalLeaf("l", { owner, decision: { ...decision, refusal } }),
+          () => refusalLeaf("l", { owner, decision: { ...decision, refusal } }),
         ] as const,
     ),
-  ])("write %s as canonical JSON, hashed as a leaf of RFC 6962", (_name, leaf) => {
+  ])("write %s as canonical JSON, hashed as a leaf of RFC 6962", (_name, create) => {
+    const leaf = create();
     expect(leaf.meta).toBe(stableJson(JSON.parse(leaf.meta)));
     expect(Buffer.from(leaf.hash)).toEqual(leafHash(leaf.meta));
   });
+
+  it("attest every fact of an opened Step", () => {
+    const chain = Uint8Array.from({ length: 96 }, (_, byte) => Math.trunc(byte / 32));
+    const choice = {
+      by: "weight" as const,
+      virtual: "pool/any/fast",
+      requested: "fast",
+      latencyMs: null,
+      passedOver: [{ model: "g/v/other", reason: "refused" as const, decisionId: "d0" }],
+    };
+    const opened = openedLeaf("l", {
+      ...intent,
+      stepNumber: 3,
+      transcript: { ...intent.transcript, chain },
+      instructions: committed(0xab),
+      decision: { ...decision, choice, firstDecisionId: "d0" },
+    });
+    expect(facts(fillLeaf(opened, assignment))).toEqual({
+      assignment: { ...assignment, contentCommitment: hexOf(0) },
+      attempt: attemptFacts,
+      chain: { head: hexOf(2), length: 3 },
+      dataClass: "D1_INTERNAL",
+      decision: {
+        ...decisionFacts,
+        choice: {
+          by: "weight",
+          virtual: "pool/any/fast",
+          requested: "fast",
+          passedOver: [{ model: "g/v/other", reason: "refused", decision: "d0" }],
+        },
+        first: "d0",
+      },
+      endpoint: "chat_completions",
+      holds: [hold],
+      kind: "step.opened",
+      instructions: hexOf(0xab),
+      key: "k",
+      requestedModel: "g/v/m",
+      source: "api",
+      step: "s",
+      stepNumber: 3,
+      stream: false,
+      user: "u",
+    });
+  });
+
+  it("attest every fact of a further attempt", () => {
+    const further = { organizationId: "acme", stepId: "s", at: 2, attempt, holds: [hold] };
+    const ended = { ...end, error: committed(0xef) };
+    expect(facts(attemptLeaf("l", { ...further, ended, decision }))).toEqual({
+      attempt: attemptFacts,
+      decision: decisionFacts,
+      ended: { ...endFacts, error: hexOf(0xef) },
+      kind: "attempt.opened",
+      holds: [hold],
+      step: "s",
+    });
+    expect(
+      facts(attemptLeaf("l", { ...further, ended: end, decision: null, holds: null })),
+    ).toMatchObject({ decision: null, holds: null });
+  });
+
+  it("attest every fact of a settled Step", () => {
+    expect(facts(settledLeaf("l", { ...settlement, reasoning: committed(0xcd) }))).toEqual({
+      attempt: endFacts,
+      finishReason: "stop",
+      kind: "step.settled",
+      outcome: "completed",
+      reason: null,
+      reasoning: hexOf(0xcd),
+      reply: { commitment: hexOf(0), head: hexOf(0) },
+      response: null,
+      step: "s",
+    });
+    expect(facts(settledLeaf("l", { ...settlement, reply: null }))).toMatchObject({ reply: null });
+  });
+
+  it("attest every fact of a refusal", () => {
+    expect(facts(refusalLeaf("l", { owner, decision }))).toEqual({
+      dataClass: "D1_INTERNAL",
+      decision: decisionFacts,
+      key: "k",
+      kind: "decision",
+      model: "g/v/m",
+      user: "u",
+    });
+  });
+
+  it("attest what a sweep removed, in order", () => {
+    const sweep = { at: 100, keep: 40, limit: 9 };
+    const removed = activityRemovedLeaf("l", sweep, { organizationId: "acme", count: 5 });
+    expect(facts(removed)).toEqual({ before: 60, count: 5, kind: "activity.removed" });
+    const sessionIds = ["s2", "s1"];
+    const erased = transcriptsErasedLeaf("l", sweep, { organizationId: "acme", sessionIds });
+    expect(facts(erased)).toEqual({
+      before: 60,
+      kind: "transcripts.erased",
+      sessions: ["s1", "s2"],
+    });
+  });
 });
+
+/** Content whose commitment repeats one byte. */
+function committed(byte: number) {
+  const contentCommitment = new Uint8Array(32).fill(byte);
+  return { content: null, contentSalt: new Uint8Array(32), contentCommitment };
+}
+
+function hexOf(byte: number): string {
+  return byte.toString(16).padStart(2, "0").repeat(32);
+}
+
+/** The facts that a leaf attests, and its kind. */
+function facts({ id, organizationId, kind, at, meta }: EvidenceLeaf): object {
+  const { version, ...members } = JSON.parse(meta);
+  const head = { id: members.id, organization: members.organization, kind: members.kind };
+  expect({ ...head, at: members.at, version }).toEqual({
+    id,
+    organization: organizationId,
+    kind,
+    at,
+    version: 1,
+  });
+  const names = new Set(["id", "organization", "at"]);
+  return Object.fromEntries(Object.entries(members).filter(([name]) => !names.has(name)));
+}

@@ -56,7 +56,7 @@ function createSink() {
 function start() {
   const clock = createClock();
   const sink = createSink();
-  const output = new EventOutput(sink.sink, { timers: createTimers(clock), every: 15 });
+  const output = new EventOutput(sink.sink, { timers: createTimers(clock), every: 15, text: ping });
   return { clock, ...sink, output };
 }
 

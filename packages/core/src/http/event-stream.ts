@@ -12,10 +12,11 @@ export const eventStreamHeaders = {
 /** A comment that keeps a silent connection open. Clients ignore it. */
 export const ping = ": ping\n\n";
 
-/** How often a silent stream sends a ping, in milliseconds. */
+/** How often a silent stream sends a ping, in milliseconds, and its text. */
 interface Heartbeat {
   readonly timers: Timers;
   readonly every: number;
+  readonly text: string;
 }
 
 /** Characters to send at once: pieces are joined until there are enough. */
@@ -67,7 +68,7 @@ export class EventOutput implements Timed {
   }
 
   check(now: number): number {
-    if (now >= this.#pingAt) this.#pass(ping);
+    if (now >= this.#pingAt) this.#pass(this.#heartbeat.text);
     return this.#pingAt;
   }
 

@@ -16,6 +16,8 @@ export interface BridgedRequest {
   /** An absolute URL, or one that starts with its path. */
   readonly url: string;
   readonly headers: RequestHeaders;
+  /** The address of the connection's other end. Absent if the server doesn't know it. */
+  readonly remoteAddress?: string | undefined;
   /** The bytes of all headers as sent: name, colon, space, value, line end. */
   readonly headerBytes: number;
   /** Aborts when the client hangs up. */

@@ -1,4 +1,4 @@
-import { errorBody, type GatewayError } from "../errors/gateway-error.ts";
+import type { GatewayError } from "../errors/gateway-error.ts";
 
 /** The answer of an endpoint, before it becomes a `Response`. */
 export interface GatewayResponse {
@@ -30,18 +30,22 @@ export interface TextSink {
 }
 
 /** A plain error, even if a stream was requested. */
-export function errorAnswer(error: GatewayError): GatewayResponse {
+export function errorAnswer(error: GatewayError, body: string): GatewayResponse {
   return {
     status: error.status,
     headers: { ...error.headers, "content-type": "application/json" },
-    body: errorBody(error),
+    body,
   };
 }
 
 /** Turns an answer into a `Response`. A stream is read at the client's speed, one piece at a time. */
 export function toResponse(answer: GatewayResponse): Response {
   const body = typeof answer.body === "string" ? answer.body : toStream(answer.body);
-  return new Response(body, { status: answer.status, headers: answer.headers });
+  // A 304 must not have a body, not even an empty one.
+  return new Response(body === "" ? null : body, {
+    status: answer.status,
+    headers: answer.headers,
+  });
 }
 
 function toStream(body: StreamBody): ReadableStream<Uint8Array> {

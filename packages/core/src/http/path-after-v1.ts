@@ -8,9 +8,14 @@ const irregular = /\/\/|;|\\|\/\.{1,2}(?:\/|$)|\/$/;
  * there, or could be understood in two ways.
  */
 export function pathAfterV1(url: string): string | null {
+  return pathAfter("/v1/", url);
+}
+
+/** The same after the last occurrence of another mark, such as `/admin/v1/`. */
+export function pathAfter(mark: string, url: string): string | null {
   const path = pathOf(url);
-  const version = path.lastIndexOf("/v1/");
-  return version < 0 || irregular.test(path) ? null : path.slice(version + "/v1/".length);
+  const at = path.lastIndexOf(mark);
+  return at < 0 || irregular.test(path) ? null : path.slice(at + mark.length);
 }
 
 /** The query parameters of a URL, which may start with its path. */

@@ -8,7 +8,7 @@ import type { GatewayRequest, RequestHeaders } from "./gateway-request.ts";
 import { requireJsonBody } from "./headers.ts";
 
 /** Members that contain JSON Schemas, which are the client's own data. */
-const schemaMembers: ReadonlySet<string> = new Set(["parameters", "schema"]);
+const schemaMembers: ReadonlySet<string> = new Set(["parameters", "schema", "input_schema"]);
 
 /** Room for a body, taken before it is read. Both methods throw if there is none. */
 export interface BodyRoom {

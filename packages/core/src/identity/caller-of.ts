@@ -15,6 +15,7 @@ export function callerOfKey({ key, salt }: KeyWithSalt): Caller {
     defaultDataClass: key.defaultDataClass,
     minimumDataClass: key.minimumDataClass,
     allowlists: key.models === null ? [] : [key.models],
+    aliases: key.aliases && new Map(Object.entries(key.aliases)),
     salt,
   };
 }

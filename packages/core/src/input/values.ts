@@ -1,4 +1,4 @@
-import { parseModelId } from "../domain/model-id.ts";
+import { type ModelAliases, parseModelId } from "../domain/model-id.ts";
 import { everyOrganization } from "../domain/organization.ts";
 import type { OneOrMany } from "../domain/pattern.ts";
 import { type Duration, parseDuration } from "../kernel/duration.ts";
@@ -37,6 +37,21 @@ export const modelPattern = text(
 export const fullModelId = text(
   (id) => parseModelId(id) !== null && !id.includes("*"),
   "must be <gateway>/<vendor>/<model>",
+);
+
+const maxAliases = 100;
+
+/** A name that no model id can have: ids have two slashes or more. */
+const aliasName = text(
+  (name) => name.length <= 128 && /^[A-Za-z0-9][\w.:@-]*(?:\/[A-Za-z0-9][\w.:@-]*)?$/.test(name),
+  "must be 1 to 128 letters, digits and . _ : @ -, with at most one slash",
+);
+
+/** Plain names for models. They can't lead to each other, because a target has the form of an id. */
+export const modelAliases: Schema<ModelAliases> = z.record(aliasName, fullModelId).check(
+  z.refine((aliases) => Object.keys(aliases).length <= maxAliases, {
+    error: `must have at most ${maxAliases} members`,
+  }),
 );
 
 /** A model as its gateway knows it. */

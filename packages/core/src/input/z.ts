@@ -20,6 +20,7 @@ export {
   null,
   nullable,
   number,
+  object,
   partialRecord,
   record,
   refine,
@@ -28,4 +29,5 @@ export {
   string,
   toJSONSchema,
   union,
+  unknown,
 } from "zod/mini";

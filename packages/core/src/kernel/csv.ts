@@ -3,7 +3,7 @@ export type CsvField = string | number | boolean | null;
 
 /**
  * One record of a CSV file (RFC 4180), with its line break. Text that a spreadsheet would read as a formula starts with an
- * apostrophe, which spreadsheets hide. Numbers stay numbers.
+ * apostrophe, which spreadsheets hide. Numbers stay numbers, also as text, such as `-0.000000001`.
  */
 export function csvRecord(fields: readonly CsvField[]): string {
   return `${fields.map(fieldText).join(",")}\r\n`;
@@ -12,6 +12,6 @@ export function csvRecord(fields: readonly CsvField[]): string {
 function fieldText(field: CsvField): string {
   if (field === null) return "";
   if (typeof field !== "string") return String(field);
-  const text = /^[=+\-@\t\r\n]/.test(field) ? `'${field}` : field;
+  const text = /^(?!-\d+(?:\.\d+)?$)[=+\-@\t\r\n]/.test(field) ? `'${field}` : field;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -26,8 +26,7 @@ export function sha256Of(...parts: readonly (string | Uint8Array)[]): Buffer {
   let size = 0;
   for (const part of parts) {
     // A UTF-16 unit takes at most three bytes.
-    const maxBytes = typeof part === "string" ? 3 * part.length : part.length;
-    if (size + maxBytes > scratch.length) return digestOf(parts);
+    if (size + 3 * part.length > scratch.length) return digestOf(parts);
     if (typeof part === "string") size += scratch.write(part, size);
     else {
       scratch.set(part, size);

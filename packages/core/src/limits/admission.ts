@@ -80,6 +80,11 @@ export class Admission {
     this.#heapShare = limits.heapPercent / 100;
   }
 
+  /** The requests that were admitted and have not ended. */
+  get admitted(): number {
+    return this.#requests;
+  }
+
   /** A ticket for a request of a key. It has no effect until it is admitted. */
   ticketFor(keyId: string): Ticket {
     return new Ticket(this, this.#keyLoad(keyId));

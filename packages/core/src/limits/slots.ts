@@ -3,6 +3,8 @@ export interface Slots {
   /** Takes slots, 1 unless told otherwise; false if too few are free, or the owner may not have them. */
   take(owner: string, count?: number): boolean;
   release(owner: string, count?: number): void;
+  /** How many are taken. */
+  taken(): number;
 }
 
 /** The slots of one piece of work that needs more and more of them. */
@@ -48,5 +50,6 @@ export function createSlots(bounds: { readonly max: number; readonly maxPerOwner
       if (own === count) taken.delete(owner);
       else taken.set(owner, own - count);
     },
+    taken: () => all,
   };
 }

@@ -1,5 +1,7 @@
 import { type CallDeclined, isProviderFault } from "../attempts/circuit-breaker.ts";
 import type { ObservedOutput } from "../attempts/meter-attempt.ts";
+import { mayFallBack } from "../attempts/retry.ts";
+import { isTraceParent } from "../contracts/observer.ts";
 import {
   type AnswerSink,
   type ProviderAnswer,
@@ -132,12 +134,13 @@ export class RunningAttempt implements AnswerSink {
   ask(): void {
     const { model } = this.planned.routed.route;
     const { clock, upstreams } = this.#run.context;
+    const { keyId } = this.#run.call.caller;
     const upstream = upstreams?.get(model.gateway);
     if (upstream === undefined) {
       this.admitted();
       return;
     }
-    this.#turn = new Turn(upstream, this.#account(), this);
+    this.#turn = new Turn(upstream, { account: this.#account(), keyId }, this);
     this.#turn.start();
     if (this.#turn.isWaiting) this.#expectEvent(clock.monotonic(), upstream.rules.queueWait);
   }
@@ -170,6 +173,8 @@ export class RunningAttempt implements AnswerSink {
     if (finishReason === null) this.failed(cut());
     else {
       this.#end();
+      // An answer without output counts too, or its target would stay unknown, and be tried first for ever.
+      if (this.firstTokenAt === null) this.#noteAnswered(this.#run.context.clock.monotonic());
       this.#turn?.end("answered");
       this.#run.answered(finishReason);
     }
@@ -262,7 +267,7 @@ export class RunningAttempt implements AnswerSink {
     let room: Promise<void> | null = null;
     if (visible.length > 0) {
       this.#turn?.heard();
-      if (isFirst) context.latencies?.answered(...this.#latency(now));
+      if (isFirst) this.#noteAnswered(now);
       this.#expectEvent(now, call.stream ? context.deadlines.idle : context.deadlines.plainAnswer);
       room = take(visible);
     } else if (events[0]?.type === "request-sent") this.#expectAnswer(now);
@@ -322,11 +327,17 @@ export class RunningAttempt implements AnswerSink {
 
   #noteFailure(thrown: unknown): void {
     const outcome = this.#outcomeOf(thrown);
-    const isLimited = thrown instanceof ProviderError && thrown.status === 429;
-    const { latencies, clock } = this.#run.context;
-    if (latencies !== null && this.firstTokenAt === null && (outcome === "fault" || isLimited))
+    const { latencies, clock, retry } = this.#run.context;
+    // Otherwise a target that rejects every call would stay unknown, and be tried first for ever.
+    const isTargets = thrown instanceof ProviderError && mayFallBack(thrown, retry);
+    if (latencies !== null && this.firstTokenAt === null && (outcome === "fault" || isTargets))
       latencies.failed(...this.#latency(clock.monotonic()));
     this.#turn?.end(outcome);
+  }
+
+  #noteAnswered(now: number): void {
+    const { latencies } = this.#run.context;
+    if (latencies !== null) latencies.answered(...this.#latency(now));
   }
 
   #latency(now: number): Parameters<Latencies["answered"]> {
@@ -406,19 +417,23 @@ class CallOfAttempt implements ProviderCall {
   readonly model: string;
   readonly upstreamName: string;
   readonly request: ProviderCall["request"];
+  readonly outputCap: number;
   declare readonly continues?: readonly Message[];
   readonly stream: boolean;
   readonly credential: string | null;
   declare readonly signal: AbortSignal;
   readonly limits: ProviderCall["limits"];
+  readonly traceparent: string | null;
   readonly connectWithin: number;
   readonly #attempt: RunningAttempt;
 
-  constructor(attempt: RunningAttempt, { context, call }: StepRun, credential: string | null) {
+  constructor(attempt: RunningAttempt, run: StepRun, credential: string | null) {
+    const { context, call } = run;
     const { model, upstreamName } = attempt.planned.routed.route;
     this.model = `${model.vendor}/${model.model}`;
     this.upstreamName = upstreamName;
     this.request = attempt.planned.request;
+    this.outputCap = attempt.planned.attempt.estimatedOutputTokens;
     const before = sentBefore(call, this.request);
     if (before) this.continues = before.messages;
     this.stream = call.stream;
@@ -429,8 +444,25 @@ class CallOfAttempt implements ProviderCall {
       totalBytes: context.limits.upstreamBytes,
       bodyBytes: 2 * context.limits.answerBytes,
     };
+    this.traceparent = context.traceparent === null ? null : traceParentOf(attempt, run);
     this.connectWithin = context.deadlines.connect;
     this.#attempt = attempt;
+  }
+}
+
+/** Asks the host for the trace context of an attempt. An invalid one is dropped: it would be a header of the call. */
+function traceParentOf(
+  { planned }: RunningAttempt,
+  { context, call, opened }: StepRun,
+): string | null {
+  const attempt = planned.attempt.number;
+  try {
+    const { requestId } = call;
+    const { stepId } = opened.answer;
+    const given: unknown = context.traceparent?.({ requestId, stepId, attempt });
+    return isTraceParent(given) ? given : null;
+  } catch {
+    return null;
   }
 }
 

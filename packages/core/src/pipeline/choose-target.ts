@@ -1,9 +1,9 @@
 import { formatModelId } from "../domain/model-id.ts";
-import type { PassedOver, TargetChoice, TargetStrategy } from "../domain/policy-decision.ts";
+import type { PassedOver, TargetChoice } from "../domain/policy-decision.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { sha256 } from "../kernel/digest.ts";
 import type { IdSource } from "../kernel/ids.ts";
-import type { ModelRoute, RoutedTarget, VirtualRoute } from "../routing/route.ts";
+import type { ModelRoute, RoutedTarget, TargetRoute, VirtualRoute } from "../routing/route.ts";
 import { accountOf, type ModelAccount, type Upstream } from "./upstreams.ts";
 
 /** The least latency of a failed attempt, or a provider that fails fast would be the fastest. Milliseconds. */
@@ -171,10 +171,10 @@ interface ChoosingCall {
   readonly sessionId: string | null;
 }
 
-/** Puts the targets of a virtual model in the order of choice. Those with an open breaker come last. */
+/** Puts the targets behind a name in the order of choice. Those with an open breaker come last. */
 export function selectTarget(
   context: ChoosingGateway,
-  { id, by, targets }: VirtualRoute,
+  { id, by, targets }: TargetRoute,
   { requested, organizationId, stream, sessionId }: ChoosingCall,
 ): TargetSelection {
   const newSessionId = context.ids.uuid();
@@ -202,7 +202,7 @@ function rank(
     stream,
     session,
   }: {
-    readonly by: TargetStrategy;
+    readonly by: TargetRoute["by"];
     readonly targets: readonly RoutedTarget[];
     readonly organizationId: string;
     readonly stream: boolean;
@@ -210,6 +210,7 @@ function rank(
   },
 ): readonly RankedTarget[] {
   switch (by) {
+    case "alias":
     case "order":
       return targets.map(({ route }) => ({ route, latencyMs: null }));
     case "weight":

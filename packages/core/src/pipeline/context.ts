@@ -3,7 +3,7 @@ import type { BudgetCache } from "../budgets/budget-cache.ts";
 import type { ThresholdTracker } from "../budgets/thresholds.ts";
 import type { CredentialCache } from "../connections/credential-cache.ts";
 import type { CredentialSealer } from "../connections/credential-sealer.ts";
-import type { GatewayEvent, Observer } from "../contracts/observer.ts";
+import type { GatewayEvent, Observer, TraceParent } from "../contracts/observer.ts";
 import type { Policy } from "../contracts/policy.ts";
 import type { PriceBook } from "../contracts/price-book.ts";
 import type { Provider } from "../contracts/provider.ts";
@@ -50,6 +50,8 @@ export interface GatewayContext {
   readonly onDisconnect: "abort" | "drain" | null;
   /** The form of function outputs that Responses clients may send. */
   readonly toolOutputs: "text" | "parts";
+  /** Whether the system messages at the start of a conversation belong to it, or are instructions of the Step. */
+  readonly leadingSystem: "history" | "apart";
   /** Limits how many answers are read to their end after their clients left. */
   readonly drains: Slots;
   /** Limits the bytes of running streams that are copied for repeats. */
@@ -69,6 +71,8 @@ export interface GatewayContext {
   readonly notify: (event: GatewayEvent) => void;
   /** Whether there is any observer. If not, nothing is computed only for events. */
   readonly isObserved: () => boolean;
+  /** Null if the host traces no attempts. */
+  readonly traceparent: TraceParent | null;
   /** Adds an observer. The returned function removes it. */
   readonly observe: (observer: Observer) => () => void;
 }
@@ -82,4 +86,6 @@ interface SentNames {
   readonly dataSensitivity: string;
   readonly policyDecisionId: string;
   readonly model: string;
+  /** Whether a count of tokens is the provider's or an estimate. */
+  readonly tokenCount: string;
 }

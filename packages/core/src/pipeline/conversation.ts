@@ -2,15 +2,38 @@ import type { StateNeeds } from "../contracts/provider.ts";
 import type { SessionMatch } from "../contracts/step-verbs.ts";
 import type { Store } from "../contracts/store.ts";
 import type { Owner } from "../domain/caller.ts";
-import type { Message, ProviderState } from "../domain/message.ts";
+import { type Message, type ProviderState, startsTurn } from "../domain/message.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
-import type { VirtualRoute } from "../routing/route.ts";
+import type { TargetRoute } from "../routing/route.ts";
 import { countDropped, restoreState, unsealState } from "../sessions/provider-state.ts";
 import { createStateSeal } from "../sessions/state-seal.ts";
 import { chainOf, type TranscriptChain } from "../sessions/transcript-chain.ts";
 import type { GatewayContext } from "./context.ts";
 import type { GovernedCall, PreparedCall, PreparedRequest } from "./governed-call.ts";
 import { orUnavailable } from "./store-calls.ts";
+
+/**
+ * Takes the system and developer messages at the start out of the conversation. The model still reads them first, and their
+ * text is recorded with the Step. A conversation of nothing else keeps them, and isn't remembered.
+ */
+export function withInstructionsApart(prepared: PreparedRequest): PreparedRequest {
+  const { transcript, instructions, storedMessages } = prepared;
+  const count = transcript.findIndex(({ role }) => role !== "system" && role !== "developer");
+  if (count === 0) return prepared;
+  if (count < 0) return { ...prepared, known: null, remember: null };
+  const leading = transcript.slice(0, count).map(({ content }) => plainText(content));
+  return {
+    ...prepared,
+    transcript: transcript.slice(count),
+    instructions: [...(instructions === null ? [] : [instructions]), ...leading].join("\n\n"),
+    storedMessages: Math.max(0, storedMessages - count),
+  };
+}
+
+function plainText(content: Message["content"]): string {
+  if (typeof content !== "object") return content ?? "";
+  return (content ?? []).map((part) => (part.type === "text" ? part.text : "")).join("\n\n");
+}
 
 /**
  * Opens the provider state that the client sent back if it is sealed for this key, and drops it otherwise. State from
@@ -73,7 +96,7 @@ function changes(
 export function withSession(
   context: GatewayContext,
   call: PreparedCall,
-  { restore, by }: Pick<VirtualRoute, "restore"> & Partial<Pick<VirtualRoute, "by">>,
+  { restore, by }: Pick<TargetRoute, "restore"> & Partial<Pick<TargetRoute, "by">>,
 ): PreparedCall | Promise<PreparedCall> {
   const first = firstToRestore(call, restore);
   return first < 0 && context.policy.sessions === "ignore" && by !== "session"
@@ -127,7 +150,7 @@ function firstToRestore(
   restore: StateNeeds["restore"],
 ): number {
   if (restore === "none" || !transcript.some(({ role }) => role === "assistant")) return -1;
-  const afterLastUser = transcript.findLastIndex(({ role }) => role === "user") + 1;
+  const afterLastUser = transcript.findLastIndex(startsTurn) + 1;
   const brought = transcript.findIndex(
     (message, at) => at >= storedMessages && bringsState(message),
   );
@@ -147,8 +170,8 @@ function firstToRestore(
  * changed, and providers reject changed state. The recorded state replaces it.
  */
 function bringsState(message: Message): boolean {
-  if (message.role !== "assistant") return false;
-  return isIssued(message) || (message.tool_calls?.some(isIssued) ?? false);
+  const calls = message.role === "assistant" ? message.tool_calls : undefined;
+  return isIssued(message) || (calls?.some(isIssued) ?? false);
 }
 
 function isIssued({ state }: { readonly state?: ProviderState }): boolean {

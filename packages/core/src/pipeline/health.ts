@@ -1,3 +1,4 @@
+import type { StoreStatus } from "../contracts/store.ts";
 import { orTimeout } from "../kernel/bounded-wait.ts";
 import type { GatewayContext } from "./context.ts";
 import type { Lifecycle, Maintenance } from "./process.ts";
@@ -10,6 +11,37 @@ export interface Health {
    * `lease`: the process couldn't renew its lease for 12 seconds, so other processes will soon settle its Steps.
    */
   readonly reasons: readonly ("closing" | "store" | "lease")[];
+}
+
+/** How busy a gateway is in this process, at one moment. */
+export interface GatewayStatus {
+  /** Steps that this process still has to settle. */
+  readonly openSteps: number;
+  /** Requests of known callers that were admitted and have not ended. `limits.openRequests` is their most. */
+  readonly admitted: number;
+  /** Answers that are read to their end although their clients left. `limits.drains` is their most. */
+  readonly drains: number;
+  /** Whether `close()` was called. */
+  readonly closing: boolean;
+  /** Milliseconds since the process renewed its lease, or since the gateway was created if it hasn't opened yet. */
+  readonly leaseAgeMs: number;
+  readonly store: StoreStatus;
+}
+
+/** Reads counters that the process keeps anyway. */
+export function createStatus(
+  context: Pick<GatewayContext, "openSteps" | "admission" | "drains" | "store">,
+  lifecycle: Pick<Lifecycle, "isClosing">,
+  maintenance: Pick<Maintenance, "leaseAge">,
+): () => GatewayStatus {
+  return () => ({
+    openSteps: context.openSteps.count(),
+    admitted: context.admission.admitted,
+    drains: context.drains.taken(),
+    closing: lifecycle.isClosing(),
+    leaseAgeMs: maintenance.leaseAge(),
+    store: context.store.status(),
+  });
 }
 
 const probeMs = 1_000;

@@ -4,12 +4,18 @@ import type { DecisionRefusal } from "../domain/policy-decision.ts";
 import type { GatewayError } from "../errors/gateway-error.ts";
 import { answerNotKept } from "../idempotency/claim.ts";
 import type { Ticket } from "../limits/admission.ts";
-import { connectionRequired, type ModelRoute, type VirtualRoute } from "../routing/route.ts";
+import { connectionRequired, type ModelRoute, type TargetRoute } from "../routing/route.ts";
 import { classify } from "../sensitivity/classify.ts";
 import { chainOf, type TranscriptChain } from "../sessions/transcript-chain.ts";
 import { selectTarget } from "./choose-target.ts";
 import type { GatewayContext } from "./context.ts";
-import { requireOwned, retriedStep, withClientState, withSession } from "./conversation.ts";
+import {
+  requireOwned,
+  retriedStep,
+  withClientState,
+  withInstructionsApart,
+  withSession,
+} from "./conversation.ts";
 import { DecidedError, withDecision } from "./decision-headers.ts";
 import type {
   GovernedAnswer,
@@ -24,7 +30,8 @@ import {
   openStep,
   policyDenied,
   priceUnknown,
-  refuse,
+  type Refused,
+  recordDecisions,
   refusedByPrice,
   SessionChanged,
 } from "./open-step.ts";
@@ -51,23 +58,28 @@ export async function execute(
   ticket: Ticket,
 ): Promise<GovernedAnswer | ReplayedAnswer> {
   const requestedClass = classifyCall(context, call, { referred: null, session: null });
-  const virtual = context.router.virtual(call.model);
-  const route = virtual?.targets[0]?.route ?? context.router.require(call.model);
-  if (virtual === null) {
+  const { aliases } = call.caller;
+  const named = context.router.targetsOf(call.model, aliases);
+  const route = named?.targets[0]?.route ?? context.router.require(call.model, aliases);
+  if (named === null) {
     const connected = isConnected(context, call.caller, connectionOf(route));
     if (!(connected instanceof Promise ? await connected : connected)) throw connectionRequired();
   }
   if (call.sessionId !== null || call.turnId !== null) await requireOwned(context.store, call);
   const preparing = call.prepare();
   const prepared = preparing instanceof Promise ? await preparing : preparing;
-  const initial = withClientState(call, prepared);
+  const initial = withClientState(
+    call,
+    context.leadingSystem === "apart" ? withInstructionsApart(prepared) : prepared,
+  );
   for (let round = 1; ; round++) {
-    const finding = withSession(context, initial, virtual ?? route.stateNeeds);
+    const finding = withSession(context, initial, named ?? route.stateNeeds);
     const found = finding instanceof Promise ? await finding : finding;
     const dataClass = raisedClass(context, found, requestedClass);
-    const current = virtual === null ? found : withTargets(context, found, virtual);
+    const current = named === null ? found : withTargets(context, found, named);
     const { selection } = current;
     let first: CallRefused | null = null;
+    let pending: readonly Refused[] = [];
     for (let place = 0; ; place++) {
       const routed = decideRoute(context, current, {
         route: selection?.targets[place]?.route ?? route,
@@ -82,6 +94,8 @@ export async function execute(
         const chaining = continued?.chain ?? chainOf(transcript, caller.salt, known?.chain);
         const chain = chaining instanceof Promise ? await chaining : chaining;
         const retryOf = call.isRetry ? await retriedStep(context, current, chain) : null;
+        if (pending.length > 0) await recordDecisions(context, caller, pending);
+        pending = [];
         const opened = await openStep(context, current, { planned, chain, retryOf });
         if ("replayed" in opened) return await permittedReplay(context, current, opened, routed);
         rememberConversation(current, routed, chain);
@@ -90,8 +104,9 @@ export async function execute(
         if (thrown instanceof SessionChanged && round < maxRounds) break;
         if (!(thrown instanceof CallRefused)) throw answered(context, call, routed, thrown);
         first ??= thrown;
+        pending = [...pending, thrown.refused];
         if (place + 1 >= (selection?.targets.length ?? 1))
-          throw answered(context, call, routed, first);
+          throw answered(context, call, routed, await recorded(context, call, { first, pending }));
         const { decision, refusal } = thrown.refused;
         selection?.passOver(
           formatModelId(routed.route.model),
@@ -125,11 +140,28 @@ async function permittedReplay(
       : decideRoute(context, call, { route, dataClass, first: null });
   const { decision } = routed;
   const refused = refusedByDecision(routed);
-  if (refused !== null)
-    throw answered(context, call, routed, await refuse(context, call, { decision, ...refused }));
+  if (refused !== null) {
+    const first = new CallRefused({ decision, ...refused });
+    const pending = [first.refused];
+    throw answered(context, call, routed, await recorded(context, call, { first, pending }));
+  }
   const decisions = [decision, current.decision];
   if (route !== null && decisions.every((one) => meet.transcript(one) === "full")) return answer;
   throw withDecision(answerNotKept(), context.headerNames, { dataClass, decisionId, stepId });
+}
+
+/** Records refusals. Returns what the caller gets: the first of all, or the error of a store that can't record. */
+async function recorded(
+  context: GatewayContext,
+  { caller }: GovernedCall,
+  { first, pending }: { readonly first: CallRefused; readonly pending: readonly Refused[] },
+): Promise<unknown> {
+  try {
+    await recordDecisions(context, caller, pending);
+    return first;
+  } catch (thrown) {
+    return thrown;
+  }
 }
 
 /** The error for the caller, with the headers of its decision. Notifies observers of a refusal. */
@@ -150,10 +182,13 @@ function answered(
     at,
     requestId: call.requestId,
     organizationId: call.caller.organizationId,
+    userId: call.caller.userId,
     keyId: call.caller.keyId,
+    source: facts.source,
     model: formatModelId(facts),
     dataClass: facts.dataClass,
     decisionId,
+    rules: refused.rules,
     code: error.code,
     refusal,
   });
@@ -164,13 +199,13 @@ function answered(
 function withTargets(
   context: GatewayContext,
   call: PreparedCall,
-  virtual: VirtualRoute,
+  named: TargetRoute,
 ): PreparedCall {
   const sessionId = call.state.continued?.session?.sessionId ?? null;
   const { model: requested, stream } = call;
   const { organizationId } = call.caller;
   const choosing = { requested, organizationId, stream, sessionId };
-  return { ...call, selection: selectTarget(context, virtual, choosing) };
+  return { ...call, selection: selectTarget(context, named, choosing) };
 }
 
 /** How often a call may start over because it would continue a different Session than the one it read. */
@@ -198,15 +233,15 @@ function raisedClass(context: GatewayContext, call: PreparedCall, requestedClass
     : classifyCall(context, call, { referred, session });
 }
 
-/** Plans the permitted attempt. A rejected call is recorded, then the promise rejects with the error. */
+/** Plans the permitted attempt. Throws or rejects with CallRefused, which isn't recorded yet, if there is none. */
 function permitted(
   context: GatewayContext,
   call: PreparedCall,
   routed: RoutedDecision,
 ): PlannedAttempt | Promise<PlannedAttempt> {
   const { decision } = routed;
-  const refused = async (refusal: DecisionRefusal | null, error: GatewayError): Promise<never> => {
-    throw await refuse(context, call, { decision, refusal, error });
+  const refused = (refusal: DecisionRefusal | null, error: GatewayError): never => {
+    throw new CallRefused({ decision, refusal, error });
   };
   const early = refusedByDecision(routed);
   if (early !== null) return refused(early.refusal, early.error);

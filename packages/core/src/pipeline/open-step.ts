@@ -7,6 +7,7 @@ import {
   rateStateAt,
   refusedByRate,
 } from "../budgets/rate-limits.ts";
+import type { GatewayEvent } from "../contracts/observer.ts";
 import type {
   CommittedContent,
   EarlierClaim,
@@ -32,7 +33,7 @@ import { stepNumberOf } from "../sessions/transcript-chain.ts";
 import type { GatewayContext } from "./context.ts";
 import { notOwned } from "./conversation.ts";
 import { withDecision } from "./decision-headers.ts";
-import type { AnswerHead, GovernedCall, PreparedCall, ReplayedAnswer } from "./governed-call.ts";
+import type { AnswerHead, PreparedCall, ReplayedAnswer } from "./governed-call.ts";
 import { meet } from "./obligations.ts";
 import type { OpenStep } from "./open-steps.ts";
 import { fitToBudget, type PlannedAttempt, planAgain, planAttempt } from "./plan-attempt.ts";
@@ -137,7 +138,7 @@ function notifyOpened(
   context: GatewayContext,
   { requestId }: PreparedCall,
   {
-    intent: { stepId, owner, at, decision, endpoint, stream, dataClass, attempt },
+    intent: { stepId, owner, at, decision, endpoint, stream, dataClass, attempt, holds },
     result: { sessionId },
     startedAt,
   }: {
@@ -159,6 +160,7 @@ function notifyOpened(
     stream,
     model: formatModelId(attempt),
     dataClass,
+    holds: holds.length,
     writeMs: Math.round(context.clock.monotonic() - startedAt),
   });
 }
@@ -265,7 +267,7 @@ async function openingError(
     case "session_changed":
       return new SessionChanged();
     case "budgets_changed":
-      return refuse(context, call, {
+      return new CallRefused({
         decision: planned.routed.decision,
         refusal: refusedByPrice(planned.routed),
         error: priceUnknown(planned.routed),
@@ -277,16 +279,15 @@ async function openingError(
       const snapshot = context.budgets.current();
       const { budgets } = snapshot instanceof Promise ? await orUnavailable(snapshot) : snapshot;
       const { organizationId } = call.caller;
-      const { budgetId } = refusal.hold;
       const now = context.clock.now();
       if (!isBudgetUnit(refusal.hold.unit))
-        return refuse(context, call, {
+        return new CallRefused({
           decision: planned.routed.decision,
           refusal: refusedByHold(planned, refusal),
           error: rateLimitExceeded(rateLimitOf(planned.rates, refusal.hold), refusal, now),
         });
-      context.notify({ type: "budget.exhausted", at: now, organizationId, budgetId });
-      return refuse(context, call, {
+      context.notify(exhausted(refusal.hold, { at: now, organizationId }));
+      return new CallRefused({
         decision: planned.routed.decision,
         refusal: refusedByHold(planned, refusal),
         error: budgetExceeded(refusal.hold, budgets, now),
@@ -317,28 +318,26 @@ async function recomputed(
 }
 
 /** A decision without a Step. `refusal` is null if the policy denied it. */
-interface Refused {
+export interface Refused {
   readonly decision: PolicyDecision;
   readonly refusal: DecisionRefusal | null;
 }
 
-/** Records a decision without a Step. Denials are evidence too. */
-export async function recordRefusal(
-  context: GatewayContext,
-  caller: Caller,
-  { decision, refusal }: Refused,
+/** Records decisions without a Step, at once: a store can write them together. Denials are evidence too. */
+export async function recordDecisions(
+  { store, ids }: GatewayContext,
+  { organizationId, userId, keyId }: Caller,
+  refusals: readonly Refused[],
 ): Promise<void> {
-  const { organizationId, userId, keyId } = caller;
-  const refused = {
-    owner: { organizationId, userId, keyId },
-    decision: { ...decision, refusal },
+  const owner = { organizationId, userId, keyId };
+  const record = ({ decision, refusal }: Refused): Promise<void> => {
+    const refused = { owner, decision: { ...decision, refusal } };
+    return store.recordRefusal({ ...refused, leaf: refusalLeaf(ids.uuid(), refused) });
   };
-  await orUnavailable(
-    context.store.recordRefusal({ ...refused, leaf: refusalLeaf(context.ids.uuid(), refused) }),
-  );
+  await orUnavailable(Promise.all(refusals.map(record)));
 }
 
-/** A decided call that was refused, and recorded. */
+/** A decided call that was refused. Nobody may see it before it is recorded. */
 export class CallRefused extends Error {
   override readonly name = "CallRefused";
   readonly refused: Refused & { readonly error: GatewayError };
@@ -347,16 +346,6 @@ export class CallRefused extends Error {
     super(refused.error.message);
     this.refused = refused;
   }
-}
-
-/** Records the refusal. Returns what to throw. */
-export async function refuse(
-  context: GatewayContext,
-  { caller }: Pick<GovernedCall, "caller">,
-  { decision, refusal, error }: Refused & { readonly error: GatewayError },
-): Promise<CallRefused> {
-  await recordRefusal(context, caller, { decision, refusal });
-  return new CallRefused({ decision, refusal, error });
 }
 
 export function policyDenied(decision: PolicyDecision): GatewayError {
@@ -400,6 +389,15 @@ export function priceUnknown(priced: { readonly price: Price | null }): GatewayE
 }
 
 /** Names the budget and the end of its period, but no amounts. */
+/** The event of a budget without room for a hold. */
+export function exhausted(
+  hold: Hold,
+  when: { readonly at: number; readonly organizationId: string },
+): GatewayEvent {
+  const { budgetId, subject, unit, limit, periodStart } = hold;
+  return { type: "budget.exhausted", ...when, budgetId, subject, unit, limit, periodStart };
+}
+
 function budgetExceeded(hold: Hold, budgets: readonly Budget[], now: number): GatewayError {
   const period = budgets.find((budget) => budget.id === hold.budgetId)?.period ?? "total";
   const end = periodEnd(period, hold.periodStart);

@@ -10,6 +10,7 @@ export interface OpenSteps {
   /** Counts the next renewal. Returns its number and the Steps that it names. */
   nextRenewal(): { readonly renewal: number; readonly steps: readonly StepProgress[] };
   add(organizationId: string, stepId: string): OpenStep;
+  count(): number;
   /** Resolves when no Step is open. */
   idle(): Promise<void>;
   /** Ends every open Step as failed, and every Step that opens later. */
@@ -77,6 +78,7 @@ export function createOpenSteps(processId: string): OpenSteps {
         },
       };
     },
+    count: open.count,
     idle: () =>
       open.count() === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve)),
     stopAll() {

@@ -262,7 +262,11 @@ function largest(low: number, high: number, isGood: (value: number) => boolean):
 }
 
 /** The price of a model. If the host's price book fails, the price is unknown, which is not zero. */
-function priceOf(context: GatewayContext, { model }: ModelRoute, at: number): Price | null {
+export function priceOf(
+  context: Pick<GatewayContext, "prices" | "notify">,
+  { model }: Pick<ModelRoute, "model">,
+  at: number,
+): Price | null {
   try {
     const price = context.prices.priceOf(model, at);
     if (price === null || isPrice(price)) return price;

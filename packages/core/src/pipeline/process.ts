@@ -1,4 +1,5 @@
 import { meterInterrupted } from "../attempts/meter-attempt.ts";
+import type { MaintenanceTask } from "../contracts/observer.ts";
 import type { Sweep, SweepResult } from "../contracts/retention.ts";
 import type { LapsedStep, LeaseClock, StepSettlement } from "../contracts/step-verbs.ts";
 import { formatModelId } from "../domain/model-id.ts";
@@ -16,6 +17,7 @@ import type { LastUsed } from "../identity/last-used.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import { type Duration, parseDuration } from "../kernel/duration.ts";
 import type { GatewayContext } from "./context.ts";
+import { foldableUntil, foldUsage } from "./fold-usage.ts";
 import { orUnavailable } from "./store-calls.ts";
 
 /** A gateway's life in its process, from its first use to its end. */
@@ -119,17 +121,21 @@ export function createLifecycle(context: GatewayContext, parts: Parts): Lifecycl
 }
 
 /** Records a change of policy, once. It belongs to no organization and has no actor. */
-async function notePolicy({ store, policy, ids, clock }: GatewayContext): Promise<void> {
+async function notePolicy({ store, policy, ids, clock, notify }: GatewayContext): Promise<void> {
   const { version } = policy;
-  const id = ids.uuid();
+  const head = { id: ids.uuid(), organizationId: "", kind: "policy.changed" } as const;
+  const at = clock.now();
+  let isChange = false;
   await store.evidence.notePolicy({
     version,
-    leaf: (before) =>
-      createLeaf(
-        { id, organizationId: "", kind: "policy.changed", at: clock.now() },
-        { actor: null, before, policy: version },
-      ),
+    leaf(before) {
+      isChange = true;
+      return createLeaf({ ...head, at }, { actor: null, before, policy: version });
+    },
   });
+  if (!isChange) return;
+  const { kind } = head;
+  notify({ type: "administered", at, kind, organizationId: null, subject: version, actor: null });
 }
 
 /** Opens once. After a failure, the next call tries again. */
@@ -245,6 +251,7 @@ export function createMaintenance(
   let isStopped = false;
   let rounds = 0;
   let renewed = timesOf(context);
+  const runTask = createTasks(context);
 
   function schedule(): void {
     if (isStopped) return;
@@ -257,17 +264,18 @@ export function createMaintenance(
 
   async function runRound(): Promise<void> {
     const at = timesOf(context);
-    const isRenewed = await runTask(context, "lease", () => renew(context));
+    const isRenewed = await runTask("lease", () => renew(context));
     const mayRecover = isRenewed && !isLate(renewed, at);
     if (isRenewed) renewed = at;
     if (!recovers) return;
-    if (mayRecover) await runTask(context, "recovery", () => recoverSteps(context));
+    if (mayRecover) await runTask("recovery", () => recoverSteps(context));
     if (++rounds % roundsPerSweep === 0) sweeping ??= sweepOnce();
   }
 
   /** Runs on its own: a long sweep must not delay the next renewal. */
   async function sweepOnce(): Promise<void> {
-    await runTask(context, "sweep", () => sweep(context, () => isStopped));
+    await runTask("rollup", () => rollUp(context, () => isStopped));
+    await runTask("sweep", () => sweep(context, () => isStopped));
     sweeping = null;
   }
 
@@ -295,19 +303,33 @@ async function renew(context: GatewayContext): Promise<void> {
   await context.store.renewLease({ processId, renewal, ...time, steps });
 }
 
-/** Runs one task. Observers learn of a failure, and the next round tries again. */
-async function runTask(
-  context: GatewayContext,
-  what: string,
-  run: () => Promise<unknown>,
-): Promise<boolean> {
-  try {
-    await run();
-    return true;
-  } catch {
-    context.notify({ type: "gateway.degraded", at: context.clock.now(), what });
-    return false;
-  }
+/** Runs tasks. Observers learn of a failure and of its end, and the next round tries again. */
+function createTasks({ clock, notify }: GatewayContext) {
+  const failing = new Set<string>();
+  return async (what: "lease" | MaintenanceTask, run: () => Promise<unknown>): Promise<boolean> => {
+    try {
+      await run();
+      if (failing.delete(what)) notify({ type: "gateway.restored", at: clock.now(), what });
+      return true;
+    } catch {
+      failing.add(what);
+      notify({ type: "gateway.degraded", at: clock.now(), what });
+      return false;
+    }
+  };
+}
+
+/** Runs a kind of maintenance that returns how many records it affected, and reports that to observers. */
+async function reported(
+  { clock, notify }: GatewayContext,
+  what: MaintenanceTask,
+  run: () => Promise<number>,
+): Promise<number> {
+  const startedAt = clock.monotonic();
+  const count = await run();
+  const durationMs = Math.round(clock.monotonic() - startedAt);
+  notify({ type: "maintenance.ran", at: clock.now(), what, count, durationMs });
+  return count;
 }
 
 interface Times {
@@ -338,7 +360,11 @@ const pageSize = 100;
  * Settles the Steps of lost processes as `interrupted` and returns their number. Several processes may run it at once: each
  * Step is settled once.
  */
-export async function recoverSteps(context: GatewayContext): Promise<number> {
+export function recoverSteps(context: GatewayContext): Promise<number> {
+  return reported(context, "recovery", () => recoverAll(context));
+}
+
+async function recoverAll(context: GatewayContext): Promise<number> {
   let recovered = 0;
   for (;;) {
     const time = { at: context.clock.now(), clock: leaseClockOf(context) };
@@ -417,6 +443,14 @@ function interruption(
   };
 }
 
+/** Folds the Steps of past hours into sums, and returns their number. */
+export function rollUp(context: GatewayContext, isStopped = (): boolean => false): Promise<number> {
+  return reported(context, "rollup", async () => {
+    const until = foldableUntil(context.clock.now());
+    return (await orUnavailable(foldUsage(context, { until, isStopped }))).count;
+  });
+}
+
 const chunk = 100;
 
 /**
@@ -424,10 +458,11 @@ const chunk = 100;
  * `isStopped` returns true. A failure of one kind of record does not affect the others; the first failure is thrown at the
  * end.
  */
-export async function sweep(
-  context: GatewayContext,
-  isStopped = (): boolean => false,
-): Promise<number> {
+export function sweep(context: GatewayContext, isStopped = (): boolean => false): Promise<number> {
+  return reported(context, "sweep", () => sweepAll(context, isStopped));
+}
+
+async function sweepAll(context: GatewayContext, isStopped: () => boolean): Promise<number> {
   const { store, ids, retention } = context;
   const sweepInChunks = async (
     keep: number | null,
@@ -447,13 +482,19 @@ export async function sweep(
         const removed = await store.responses.sweep({ at, limit });
         return { removed, more: removed === limit };
       }),
-    () =>
-      sweepInChunks(retention.activity, (request) =>
-        store.steps.sweep({
+    async () => {
+      if (retention.activity === null) return 0;
+      // The sums of removed Steps stay, so no Step is removed before it is folded.
+      const until = context.clock.now() - retention.activity;
+      const { before } = await orUnavailable(foldUsage(context, { until, isStopped }));
+      return sweepInChunks(retention.activity, ({ at, keep, limit }) => {
+        const request = { at, keep: Math.max(keep, at - before), limit };
+        return store.steps.sweep({
           ...request,
           leaf: (removed) => activityRemovedLeaf(ids.uuid(), request, removed),
-        }),
-      ),
+        });
+      });
+    },
     () =>
       sweepInChunks(retention.transcripts, (request) => {
         // A store may decide again before it writes, so each organization's leaf keeps its id.

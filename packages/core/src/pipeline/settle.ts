@@ -17,11 +17,12 @@ import { stateOrigin } from "../domain/provider-state.ts";
 import type { StepOutcome } from "../domain/step.ts";
 import { sumsOf } from "../domain/step-sums.ts";
 import type { Usage } from "../domain/usage.ts";
+import { GatewayError, toGatewayError } from "../errors/gateway-error.ts";
 import { settledLeaf } from "../evidence/leaves.ts";
 import { claimExpiry, keepsAnswers } from "../idempotency/claim.ts";
 import { isLarge, yieldToEventLoop } from "../kernel/event-loop.ts";
 import { sealBundle, sealCompletion } from "../sessions/provider-state.ts";
-import { replyChain } from "../sessions/transcript-chain.ts";
+import { extendByReply } from "../sessions/transcript-chain.ts";
 import { type ClientClosed, type StepRun, seenOf } from "./attempt.ts";
 import type { GatewayContext } from "./context.ts";
 import type { PreparedCall, SettledAnswer } from "./governed-call.ts";
@@ -52,14 +53,14 @@ export async function settleCompleted(
       keepsContent(run) ? withState(reply, answered, originOf(run)) : reply,
     );
     const { reply, response } = concluding instanceof Promise ? await concluding : concluding;
-    const content = Buffer.from(JSON.stringify(reply));
-    if (isLarge(content.length)) await yieldToEventLoop();
-    const chain = replyChain(run.opened.chain, reply, run.call.caller.salt);
+    const extension = extendByReply(run.opened.chain, reply, run.call.caller.salt);
     if (isLong) await yieldToEventLoop();
+    const content = Buffer.from(JSON.stringify(extension.messages));
+    if (isLarge(content.length)) await yieldToEventLoop();
     await settle(context, run, {
       attempt,
       finishReason,
-      reply: { ...committed(context, content, keepsContent(run)), chain },
+      reply: { ...committed(context, content, keepsContent(run)), chain: extension.values },
       reasoning: shownReasoning(context, run, answered),
       response,
       claim: run.call.claim && completedClaim(run, settled),
@@ -67,10 +68,16 @@ export async function settleCompleted(
     if (isLong) await yieldToEventLoop();
   } catch (thrown) {
     if (run.isEnding) leaveToRecovery(context, run);
-    run.unsettled(thrown);
+    run.unsettled(afterAnswer(thrown));
     return;
   }
   run.completed(settled);
+}
+
+/** The provider has answered, so a retry would pay for a second answer. */
+function afterAnswer(thrown: unknown): GatewayError {
+  const { code, status, message, cause } = toGatewayError(thrown);
+  return new GatewayError(code, message, { status, cause, retry: false });
 }
 
 function settledAnswer(
@@ -400,9 +407,11 @@ async function warnOf(context: GatewayContext, step: ChargedStep, hold: Hold): P
       organizationId: step.organizationId,
       budgetId: hold.budgetId,
       subject: hold.subject,
+      unit,
+      limit: hold.limit,
+      periodStart: hold.periodStart,
       threshold,
       settled,
-      limit: hold.limit,
     });
 }
 

@@ -3,7 +3,7 @@ import { mayFallBack, mayRetry, retryWait } from "../attempts/retry.ts";
 import { upstreamFailure } from "../attempts/upstream-failure.ts";
 import { ProviderError } from "../contracts/provider.ts";
 import type { AttemptIntent, AttemptSettlement, RefusedHold } from "../contracts/step-verbs.ts";
-import { type Hold, isBudgetUnit } from "../domain/budget.ts";
+import { type Hold, isBudgetUnit, isSameCounter } from "../domain/budget.ts";
 import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";
 import { formatModelId } from "../domain/model-id.ts";
 import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.ts";
@@ -25,7 +25,13 @@ import type {
   SettledAnswer,
 } from "./governed-call.ts";
 import { meet } from "./obligations.ts";
-import { type OpenedStep, recordRefusal, refusedByHold, refusedByPrice } from "./open-step.ts";
+import {
+  exhausted,
+  type OpenedStep,
+  recordDecisions,
+  refusedByHold,
+  refusedByPrice,
+} from "./open-step.ts";
 import {
   decideRoute,
   fitToBudget,
@@ -467,7 +473,7 @@ async function fallback(
     }
     const refusal = refusedByHold(planned, opened);
     selection?.passOver(model, refusal.by, decision.id);
-    await recordRefusal(context, run.call.caller, { decision, refusal });
+    await recordDecisions(context, run.call.caller, [{ decision, refusal }]);
   }
   return null;
 }
@@ -500,7 +506,7 @@ async function permittedFallback(
   const { decision } = routed;
   const skipped = async (refusal: DecisionRefusal | null): Promise<null> => {
     selection?.passOver(model, refusal?.by ?? "policy", decision.id);
-    await recordRefusal(context, run.call.caller, { decision, refusal });
+    await recordDecisions(context, run.call.caller, [{ decision, refusal }]);
     return null;
   };
   if (decision.effect === "deny") return skipped(null);
@@ -522,14 +528,6 @@ function newHolds({ held }: StepRun, planned: PlannedAttempt): readonly Hold[] {
     (hold) =>
       (hold.unit !== "requests" && hold.unit !== "requests_pace") ||
       !held.some((earlier) => isSameCounter(earlier, hold)),
-  );
-}
-
-function isSameCounter(one: Hold, other: Hold): boolean {
-  return (
-    one.budgetId === other.budgetId &&
-    one.subject === other.subject &&
-    one.periodStart === other.periodStart
   );
 }
 
@@ -555,10 +553,9 @@ async function openAttempt(
     const next = fitToBudget(context, run.call, { planned, refused, round });
     if (next === null) {
       const { organizationId } = run.opened.owner;
-      const { budgetId, unit } = refused.hold;
       const at = context.clock.now();
-      if (isBudgetUnit(unit))
-        context.notify({ type: "budget.exhausted", at, organizationId, budgetId });
+      if (isBudgetUnit(refused.hold.unit))
+        context.notify(exhausted(refused.hold, { at, organizationId }));
       return refused;
     }
     planned = next;

@@ -27,7 +27,10 @@ export interface BreakerConfiguration {
 export interface UpstreamConfiguration {
   /** Attempts in flight at once. Default: no limit. */
   readonly concurrency?: number;
-  /** Attempts that may wait for a place; needs `concurrency`. Further ones are declined. Default 100. */
+  /**
+   * Attempts that may wait for a place; needs `concurrency`. Beyond that, those of the API key that waits with most are
+   * declined. Default 100.
+   */
   readonly queue?: number;
   /** How long an attempt waits for a place before it is declined; needs `concurrency`. Default `"10s"`. */
   readonly queueWait?: Duration;
@@ -79,8 +82,8 @@ export function accountOf(
 }
 
 /**
- * The upstream of a gateway: its places, the line for them, first come, first served, and the breakers of its models: one
- * for all callers, or one for each organization if these bring their own accounts. Each process has its own.
+ * The upstream of a gateway: its places, a line for each API key, and the breakers of its models. A breaker is for all callers,
+ * or for one organization if each brings its own account. Each process has its own upstreams.
  */
 export class Upstream {
   readonly rules: UpstreamRules;
@@ -88,7 +91,9 @@ export class Upstream {
   readonly #notify: (event: GatewayEvent) => void;
   /** By the names of accounts. Only models that failed lately have one. */
   readonly #breakers = new Map<string, CircuitBreaker>();
-  readonly #line = new Set<Turn>();
+  /** By API key, in the order in which the keys get the next places. */
+  readonly #lines = new Map<string, Set<Turn>>();
+  #waiting = 0;
   #taken = 0;
   #isAdmitting = false;
 
@@ -113,32 +118,63 @@ export class Upstream {
     return this.#breakers.get(name)?.enter() ?? false;
   }
 
-  /** Gives the turn a place at once or one in the line, or declines it. */
+  /** Gives the turn a place at once or one in the line of its key, or declines it. */
   enter(turn: Turn): void {
-    if (this.#taken < this.rules.concurrency && this.#line.size === 0) {
+    if (this.#taken < this.rules.concurrency && this.#waiting === 0) {
       this.#taken++;
       turn.begin();
-    } else if (this.#line.size < this.rules.queue) this.#line.add(turn);
+    } else if (this.#waiting < this.rules.queue || this.#makesRoomFor(turn)) this.#join(turn);
     else turn.decline(noPlace("queue_full"));
   }
 
-  leaveLine(turn: Turn): void {
-    this.#line.delete(turn);
+  #join(turn: Turn): void {
+    const line = this.#lines.get(turn.keyId) ?? new Set();
+    this.#lines.set(turn.keyId, line.add(turn));
+    this.#waiting++;
   }
 
-  /** Frees a place for the first in the line, a moment later: when the gateway closes, that one ends now, too. */
+  /** Declines the oldest turn of the longest line. Does nothing and returns false if the new turn would make its own the longest. */
+  #makesRoomFor({ keyId }: Turn): boolean {
+    let longest: ReadonlySet<Turn> | null = null;
+    let length = (this.#lines.get(keyId)?.size ?? 0) + 1;
+    for (const line of this.#lines.values())
+      if (line.size > length) {
+        longest = line;
+        length = line.size;
+      }
+    const [oldest] = longest ?? [];
+    if (oldest === undefined) return false;
+    this.leaveLine(oldest);
+    oldest.decline(noPlace("queue_full"));
+    return true;
+  }
+
+  /** Does nothing if the turn isn't in a line. */
+  leaveLine(turn: Turn): void {
+    const line = this.#lines.get(turn.keyId);
+    if (line === undefined || !line.delete(turn)) return;
+    this.#waiting--;
+    if (line.size === 0) this.#lines.delete(turn.keyId);
+  }
+
+  /** Frees a place for the next in line, a moment later: when the gateway closes, that one ends now, too. */
   free(): void {
     this.#taken--;
-    if (this.#isAdmitting || this.#line.size === 0) return;
+    if (this.#isAdmitting || this.#waiting === 0) return;
     this.#isAdmitting = true;
     queueMicrotask(() => this.#admit());
   }
 
   #admit(): void {
     this.#isAdmitting = false;
-    for (const turn of this.#line) {
+    for (const [keyId, line] of this.#lines) {
       if (this.#taken >= this.rules.concurrency) return;
-      this.#line.delete(turn);
+      this.#lines.delete(keyId);
+      // The key's next attempt waits until every other key had its turn. This loop gets to it again at its end.
+      this.#lines.set(keyId, line);
+      const [turn] = line;
+      if (turn === undefined) continue;
+      this.leaveLine(turn);
       this.#taken++;
       turn.begin();
     }
@@ -211,13 +247,20 @@ function breakerRulesOf({ window, pause, ...counts }: BreakerConfiguration): Bre
 
 /** An attempt's turn at its upstream, from asking for a place to its end. */
 export class Turn {
+  /** The API key that it waits for. */
+  readonly keyId: string;
   readonly #upstream: Upstream;
   readonly #account: ModelAccount;
   readonly #applicant: Applicant;
   #state: "waiting" | "running" | "over" = "waiting";
   #isProbe = false;
 
-  constructor(upstream: Upstream, account: ModelAccount, applicant: Applicant) {
+  constructor(
+    upstream: Upstream,
+    { account, keyId }: { readonly account: ModelAccount; readonly keyId: string },
+    applicant: Applicant,
+  ) {
+    this.keyId = keyId;
     this.#upstream = upstream;
     this.#account = account;
     this.#applicant = applicant;

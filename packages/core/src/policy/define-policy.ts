@@ -4,7 +4,7 @@ import { listed } from "../domain/pattern.ts";
 import type { PolicyFacts, Verdict } from "../domain/policy-decision.ts";
 import { standardTier, tierOf } from "../domain/service-tier.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
-import { invalidInput, problemAt, read } from "../input/read.ts";
+import { invalidInput, problemAt, read, tryRead } from "../input/read.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import { type Json, stableJson } from "../kernel/stable-json.ts";
 import { type ClassRange, matchesRule, type Rule } from "./rules.ts";
@@ -63,10 +63,16 @@ export function definePolicy(definition: RulePolicy<string> | FunctionPolicy): P
     sessions: sessions ?? (rules.some(({ match }) => match.session) ? "read" : "ignore"),
     ignoresEstimates: true,
     decide: (facts, dataClasses) => decideByRules(rules, facts, dataClasses),
-    // For `warningsOf` only: `decide` decides.
+    // For `rulesOf` only: `decide` decides.
     rules,
   };
   return policy;
+}
+
+/** The rules of a policy that `definePolicy` made from rules; null for any other. */
+export function rulesOf(policy: Policy | undefined): readonly Rule[] | null {
+  if (policy === undefined || !("rules" in policy)) return null;
+  return tryRead(rulePolicySchema, { rules: policy.rules }).value?.rules ?? null;
 }
 
 /** `{ user: undefined }` must not permit every user. */

@@ -1,7 +1,12 @@
 import type { Provider, StateNeeds } from "../contracts/provider.ts";
-import { type ModelId, parseModelId } from "../domain/model-id.ts";
-import type { ConnectionOwnership, TargetStrategy } from "../domain/policy-decision.ts";
-import { GatewayError } from "../errors/gateway-error.ts";
+import { type ModelAliases, type ModelId, parseModelId } from "../domain/model-id.ts";
+import type {
+  ConnectionOwnership,
+  TargetChoice,
+  TargetStrategy,
+} from "../domain/policy-decision.ts";
+import { GatewayError, type Problem } from "../errors/gateway-error.ts";
+import { pathOf, problemAt } from "../input/read.ts";
 import { stateNeedsFor } from "./state-needs.ts";
 import { createUpstreamNames, type UpstreamName, type UpstreamNames } from "./upstream-names.ts";
 
@@ -14,12 +19,27 @@ export interface ModelRoute extends UpstreamName {
   readonly stateNeeds: StateNeeds;
 }
 
+/** Names for models with the ids that they lead to. */
+type Aliases = ReadonlyMap<string, string>;
+
 /** Resolves model ids: those of requests, of fallbacks and of `/v1/models`. */
 export interface Router {
   /** Null if the id is malformed, or its gateway or model does not exist. */
   find(model: string): ModelRoute | null;
-  /** @throws GatewayError `model_not_found` */
-  require(model: string): ModelRoute;
+  /**
+   * The model of a request that names it by its id.
+   * @throws GatewayError `model_not_found`
+   */
+  require(name: string, own: Aliases | null): ModelRoute;
+  /**
+   * The targets behind a name of a virtual model, or behind an alias: one of the key's `own`, or else of the gateway. Null if
+   * the name is neither, or if the alias leads nowhere.
+   */
+  targetsOf(name: string, own: Aliases | null): TargetRoute | null;
+  /** The id that a name is an alias of; null if it isn't an alias. */
+  idBehind(name: string, own: Aliases | null): string | null;
+  /** The aliases of a key, and those of the gateway that it doesn't replace. */
+  aliasesOf(own: Aliases | null): Aliases;
   /** Null if the id isn't that of a virtual model. */
   virtual(model: string): VirtualRoute | null;
   readonly virtualModels: readonly VirtualRoute[];
@@ -33,14 +53,20 @@ export interface RoutedTarget {
   readonly weight: number;
 }
 
-/** A virtual model with its targets. */
-export interface VirtualRoute {
-  /** `<virtual gateway>/any/<name>`. */
-  readonly id: string;
-  readonly by: TargetStrategy;
+/** The targets behind a name: those of a virtual model, or the only one of an alias. */
+export interface TargetRoute {
+  /** `<virtual gateway>/any/<name>`; null if an alias names the model itself. */
+  readonly id: string | null;
+  readonly by: TargetChoice["by"];
   readonly targets: readonly RoutedTarget[];
   /** The furthest that any of its targets wants provider state restored. */
   readonly restore: StateNeeds["restore"];
+}
+
+/** A virtual model with its targets. */
+export interface VirtualRoute extends TargetRoute {
+  readonly id: string;
+  readonly by: TargetStrategy;
 }
 
 /** The virtual models by their full ids. Targets that no gateway has are left out. */
@@ -68,10 +94,11 @@ function furthest(targets: readonly RoutedTarget[]): StateNeeds["restore"] {
 
 const maxRemembered = 512;
 
-/** `virtuals` are the virtual gateways, and not among the providers. */
+/** `virtuals` are the virtual gateways, and not among the providers. `aliases` are those of the gateway. */
 export function createRouter(
   providers: ReadonlyMap<string, Provider>,
   virtuals: ReadonlyMap<string, Provider>,
+  aliases: ModelAliases,
 ): Router {
   const names = new Map<string, UpstreamNames>();
   const namesOf = (gateway: string, provider: Provider): UpstreamNames => {
@@ -98,19 +125,33 @@ export function createRouter(
     if (route) remembered.set(text, route);
     return route;
   };
-  const virtual = virtualRoutes(virtuals, { find });
+  const virtualModels = virtualRoutes(virtuals, { find });
+  const virtual: Router["virtual"] = (text) => virtualModels.get(text) ?? null;
+  const common = new Map(Object.entries(aliases));
+  const idBehind: Router["idBehind"] = (name, own) => own?.get(name) ?? common.get(name) ?? null;
+  const aliased: Router["targetsOf"] = (name, own) => {
+    const id = idBehind(name, own);
+    if (id === null) return virtual(name);
+    const route = find(id);
+    if (route === null) return virtual(id);
+    const { restore } = route.stateNeeds;
+    return { id: null, by: "alias", targets: [{ route, weight: 1 }], restore };
+  };
+  const hasNames = virtualModels.size > 0 || common.size > 0;
   return {
     find,
-    require(text) {
-      const route = find(text);
+    require(name, own) {
+      const route = find(name);
       if (route) return route;
       const gateways = new Set([...providers.keys(), ...virtuals.keys()]);
-      throw new GatewayError("model_not_found", notFoundMessage(text, gateways), {
-        param: "model",
-      });
+      const message = notFoundMessage(name, idBehind(name, own), gateways);
+      throw new GatewayError("model_not_found", message, { param: "model" });
     },
-    virtual: (text) => (virtual.size === 0 ? null : (virtual.get(text) ?? null)),
-    virtualModels: [...virtual.values()],
+    targetsOf: (name, own) => (own === null && !hasNames ? null : aliased(name, own)),
+    idBehind,
+    aliasesOf: (own) => (own === null ? common : new Map([...common, ...own])),
+    virtual,
+    virtualModels: [...virtualModels.values()],
     idOf(gateway, upstreamName) {
       const provider = providers.get(gateway);
       const model = provider && namesOf(gateway, provider).modelNamed(upstreamName);
@@ -119,8 +160,23 @@ export function createRouter(
   };
 }
 
-function notFoundMessage(text: string, gateways: ReadonlySet<string>): string {
-  const model = parseModelId(text);
+/** The problems of aliases that lead to no model. */
+export function aliasProblems(
+  aliases: ModelAliases,
+  { find, virtual }: Pick<Router, "find" | "virtual">,
+): readonly Problem[] {
+  return Object.entries(aliases).flatMap(([name, id]) =>
+    find(id) === null && virtual(id) === null
+      ? [problemAt(pathOf("aliases", [name]), `leads to ${id}, which no gateway has`)]
+      : [],
+  );
+}
+
+/** `id` is the one that the name is an alias of; null if it isn't an alias. */
+function notFoundMessage(name: string, id: string | null, gateways: ReadonlySet<string>): string {
+  if (id !== null)
+    return `The alias ${name} leads to ${id}, which no gateway has. Ask an administrator to change it.`;
+  const model = parseModelId(name);
   if (model === null)
     return "A model id must be <gateway>/<vendor>/<model>, with at most 255 characters and no white space.";
   return gateways.has(model.gateway)

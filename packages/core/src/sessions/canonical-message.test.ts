@@ -20,6 +20,9 @@ describe("the canonical form of tool arguments (section 3.6)", () => {
     ["1000", "1000.0"],
     ["0.001", "1e-3"],
     ["-0.0", "-0"],
+    ["1000000000000000000000.0", "1e21"],
+    ["12300000000000000000000", "1.23e22"],
+    ["0.00000000000000000000000000000000012", "1.2e-34"],
     ["", "{}"],
   ])("treats %s and %s as equal", (a, b) => {
     expect(areSame(a, b)).toBe(true);
@@ -29,6 +32,8 @@ describe("the canonical form of tool arguments (section 3.6)", () => {
     ["9007199254740993", "9007199254740992"],
     ["0.10000000000000000001", "0.1"],
     ["1e400", "1e401"],
+    ["100000000000000000000000000001", "100000000000000000000000000010"],
+    ["-1000000000000000000000000000000000", "1000000000000000000000000000000000"],
     ["[]", "{}"],
     ['""', "{}"],
     ["null", "{}"],
@@ -71,6 +76,59 @@ describe("the canonical form of tool arguments (section 3.6)", () => {
 });
 
 describe("the canonical form of messages (section 3.6)", () => {
+  const image = { type: "image_url", image_url: { url: "data:image/png;base64,AA==" } } as const;
+
+  it.each<readonly [Message, string]>([
+    [{ role: "system", content: "a" }, '["system",null,"a"]'],
+    [{ role: "user", content: "a", name: "ada" }, '["user","ada","a"]'],
+    [{ role: "user", content: [{ type: "text", text: "a" }] }, '["user",null,"a"]'],
+    [{ role: "user", content: [] }, '["user",null,[]]'],
+    [
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "a" },
+          { type: "text", text: "b" },
+        ],
+      },
+      '["user",null,["a","b"]]',
+    ],
+    [
+      { role: "user", content: [image] },
+      '["user",null,[{"url":"data:image/png;base64,AA==","detail":null}]]',
+    ],
+    [
+      {
+        role: "user",
+        content: [{ ...image, image_url: { ...image.image_url, detail: "low" } }],
+      },
+      '["user",null,[{"url":"data:image/png;base64,AA==","detail":"low"}]]',
+    ],
+    [{ role: "tool", tool_call_id: "call_0", content: "a" }, '["tool","call_0","a"]'],
+    [{ role: "assistant", content: "a" }, '["assistant",["a"],[]]'],
+    [{ role: "assistant", content: "", refusal: "no" }, '["assistant",["no"],[]]'],
+    [
+      {
+        role: "assistant",
+        content: [
+          { type: "text", text: "a" },
+          { type: "refusal", refusal: "no" },
+        ],
+      },
+      '["assistant",["a","no"],[]]',
+    ],
+    [
+      calling('{"b":1,"a":[]}', ""),
+      '["assistant",[],[["call_0","f","j{\\"a\\":[],\\"b\\":1}"],["call_1","f","j{}"]]]',
+    ],
+    [
+      calling("{", "9007199254740993"),
+      '["assistant",[],[["call_0","f","t{"],["call_1","f","j9007199254740993"]]]',
+    ],
+  ])("of %j is %s", (message, text) => {
+    expect(canonicalMessage(message)).toBe(text);
+  });
+
   it("omits the name of an assistant message, and keeps those of others", () => {
     const assistant: Message = { role: "assistant", content: "a" };
     const user: Message = { role: "user", content: "a" };
@@ -91,5 +149,15 @@ describe("the canonical form of messages (section 3.6)", () => {
     };
     expect(isSame(plain, stated)).toBe(true);
     expect(isSame({ role: "user", content }, { role: "user", content, state })).toBe(true);
+  });
+});
+
+describe("the canonical form of tool results", () => {
+  it("differs for a tool that failed with the same text", () => {
+    const result = { role: "tool", tool_call_id: "c", content: "No such file" } as const;
+    expect(isSame(result, { ...result, is_error: true })).toBe(false);
+    expect(isSame(result, { ...result, content: [{ type: "text", text: "No such file" }] })).toBe(
+      true,
+    );
   });
 });

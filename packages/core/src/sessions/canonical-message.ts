@@ -11,7 +11,8 @@ import { type Json, stableJson } from "../kernel/stable-json.ts";
 export function canonicalMessage(message: Message): string {
   if (message.role === "assistant") return canonicalAssistant(message);
   if (message.role === "tool") {
-    return JSON.stringify(["tool", message.tool_call_id, plain(message.content)]);
+    const { tool_call_id: id, content, is_error: failed = false } = message;
+    return JSON.stringify(["tool", id, plain(content), ...(failed ? ["error"] : [])]);
   }
   return JSON.stringify([message.role, message.name ?? null, plain(message.content)]);
 }

@@ -70,6 +70,37 @@ describe("known conversations", () => {
   });
 });
 
+describe("a body that continues a known conversation", () => {
+  const filler = "x".repeat(10_000);
+  const text = (...items: readonly string[]) =>
+    `{"before":[1], "items" : [ ${items.map((item) => JSON.stringify(item)).join(" , ")} ] ,"after":{}}`;
+
+  function continuing(body: string) {
+    const known = createConversationCache<string>("items", 10_000_000);
+    known.listOf("key", Buffer.from(text("a", filler)))?.remember(conversation);
+    return (owner = "key") => known.listOf(owner, Buffer.from(body))?.continued;
+  }
+
+  it("is split into the known items and the rest", () => {
+    const whole = continuing(text("a", filler))();
+    expect(JSON.parse(String(whole?.rest))).toEqual({ before: [1], items: [], after: {} });
+    expect(whole?.known).toEqual({ ...conversation, values: whole?.known.values });
+    const longer = continuing(text("a", filler, "b", "c"))();
+    expect(JSON.parse(String(longer?.rest))).toEqual({ before: [1], items: ["b", "c"], after: {} });
+  });
+
+  it("belongs to the same owner and begins with the same items", () => {
+    expect(continuing(text("a", filler))("other")).toBeNull();
+    for (const body of [
+      text("b", filler),
+      text("a", filler.replace("x", "y")),
+      text("a", `${filler}y`),
+      text("a", filler).replace("] ,", ", ] ,"),
+    ])
+      expect(continuing(body)()).toBeNull();
+  });
+});
+
 describe("the chain of a known conversation", () => {
   const message = fc.constantFrom<Message>(
     { role: "user", content: "a" },

@@ -1,7 +1,13 @@
 import type { StateNeeds } from "../contracts/provider.ts";
 import { type Completion, messageFields } from "../domain/completion.ts";
 import type { CompletionRequest } from "../domain/completion-request.ts";
-import type { AssistantMessage, Message, ProviderState, ToolCall } from "../domain/message.ts";
+import {
+  type AssistantMessage,
+  type Message,
+  type ProviderState,
+  startsTurn,
+  type ToolCall,
+} from "../domain/message.ts";
 import {
   breakpointFields,
   noDroppedFields,
@@ -242,7 +248,7 @@ export function requestFor(
   const { messages, tools } = request;
   const isPlain = !messages.some(carriesState) && !tools?.some(({ state }) => state !== undefined);
   if (isPlain) return request;
-  const lastUser = messages.findLastIndex(({ role }) => role === "user");
+  const lastUser = messages.findLastIndex(startsTurn);
   const sent = messages.map((message, at) => {
     if (!carriesState(message)) return message;
     const isEarlier = at < lastUser;
@@ -272,11 +278,10 @@ function stateFor(
     drop,
   }: { readonly isForgotten: boolean; readonly takesText: boolean; readonly drop: NoteDropped },
 ): ProviderState | undefined {
+  const isWelcome = from === null ? needs.reasoningText === "always" && takesText : from === origin;
   const isTaken = (name: string): boolean => {
     if (breakpointFields.has(name)) return needs.cacheBreakpoints;
-    if (reasoningTextFields.has(name) && needs.reasoningText === "never") return false;
-    if (from === null) return needs.reasoningText === "always" && takesText;
-    return from === origin;
+    return isWelcome && !(reasoningTextFields.has(name) && needs.reasoningText === "never");
   };
   const kept = pick(fields, (name) => {
     if (isForgotten && !breakpointFields.has(name)) return false;

@@ -1,5 +1,5 @@
 import type { MessageTexts } from "../contracts/step-verbs.ts";
-import type { Message } from "../domain/message.ts";
+import { type Message, startsTurn } from "../domain/message.ts";
 import { sha256, sha256Of } from "../kernel/digest.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import { canonicalMessage } from "./canonical-message.ts";
@@ -91,14 +91,13 @@ class ChainBuilder {
   /** Adds messages until all are added or a pause is due. Returns whether all are added. */
   add(): boolean {
     let size = 0;
-    for (; this.#at < this.#messages.length; this.#at++) {
-      const message = this.#messages[this.#at];
-      if (message === undefined || size > pauseAfterChars) return false;
-      const added = this.#link(message);
-      if (added === null) return false;
+    for (const message of this.#messages.slice(this.#at)) {
+      const added = size > pauseAfterChars ? null : this.#link(message);
+      if (added === null) break;
       size += added;
+      this.#at++;
     }
-    return true;
+    return this.#at === this.#messages.length;
   }
 
   chain(): TranscriptChain {
@@ -147,18 +146,26 @@ class ChainBuilder {
     this.#head = nextHead(this.#head, canonical, this.#salt);
     this.#values.set(this.#head, this.#length * valueBytes);
     this.#texts.push(text);
-    if (message.role === "user") this.#lastUserMessage = this.#length;
+    if (startsTurn(message)) this.#lastUserMessage = this.#length;
     return text.length;
   }
 }
 
-/** The chain values that a reply adds to a chain. None if it repeats the assistant message that it would follow. */
-export function replyChain(
+/** The part of a reply that extends a transcript. */
+export interface ReplyExtension {
+  /** The chain value of each message. */
+  readonly values: Buffer;
+  readonly messages: readonly Message[];
+}
+
+/** Extends a chain by a reply, without the messages that repeat the assistant message they would follow. */
+export function extendByReply(
   chain: TranscriptChain,
   reply: readonly Message[],
   salt: Uint8Array,
-): Buffer {
+): ReplyExtension {
   const values: Uint8Array[] = [];
+  const messages: Message[] = [];
   let head: Uint8Array = headOf(chain);
   let last = chain.last;
   for (const message of reply) {
@@ -167,8 +174,9 @@ export function replyChain(
     last = canonical;
     head = nextHead(head, canonical, salt);
     values.push(head);
+    messages.push(message);
   }
-  return Buffer.concat(values);
+  return { values: Buffer.concat(values), messages };
 }
 
 /** The chain value of the whole request. */
@@ -184,7 +192,7 @@ function nextHead(head: Uint8Array, canonical: string, salt: Uint8Array): Buffer
 export function stepNumberOf(messages: readonly Message[]): number {
   let count = 0;
   for (const message of messages) {
-    if (message.role === "user") count = 0;
+    if (startsTurn(message)) count = 0;
     else if (message.role === "assistant") count++;
   }
   return count;

@@ -16,10 +16,12 @@ export interface ReadContext extends Limits {
   readonly conversationRead: () => void;
 }
 
-/** The beginning of a conversation in either protocol, as read from an earlier body. */
+/** The beginning of a conversation in one protocol, as read from an earlier body. */
 export interface KnownItems {
   readonly messages?: readonly Message[];
   readonly items?: readonly InputItem[];
+  /** Of the Messages API: the messages of each of the client's messages. */
+  readonly groups?: readonly (readonly Message[])[];
   /** The members dropped while it was read. */
   readonly droppedFields?: DroppedFields;
 }

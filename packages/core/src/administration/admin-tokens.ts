@@ -1,0 +1,197 @@
+import type { AdminToken } from "../domain/admin-token.ts";
+import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
+import { GatewayError } from "../errors/gateway-error.ts";
+import { createLeaf } from "../evidence/leaves.ts";
+import { requireClass } from "../identity/key-arguments.ts";
+import { createSecret, displayPrefix, isSecretForm, secretDigest } from "../identity/secret.ts";
+import { sha256Hex } from "../kernel/digest.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
+import { invalid, organizationOf } from "./budgets.ts";
+import { reportChange } from "./changes.ts";
+import type { WithActor } from "./keys.ts";
+import { type List, listOf, type Paging } from "./list.ts";
+import { method, withStoreErrors } from "./method.ts";
+import { adminTokenCreation, adminTokenReference, adminTokenRevocation } from "./schemas.ts";
+import { fromIso, toIso } from "./tenant.ts";
+
+/** A token for the admin API, without its secret. Times are ISO 8601. */
+export interface AdminTokenRecord
+  extends Omit<AdminToken, "createdAt" | "expiresAt" | "revokedAt" | "lastUsedAt"> {
+  readonly createdAt: string;
+  readonly expiresAt: string;
+  readonly revokedAt: string | null;
+  /** Up to 60 seconds late. */
+  readonly lastUsedAt: string | null;
+}
+
+/** A new token for the admin API. */
+export interface CreateAdminTokenOptions extends WithActor {
+  /** Who holds it: 1 to 200 characters. Recorded with the token's id as the actor of its changes. */
+  readonly label: string;
+  readonly role: AdminToken["role"];
+  /** 1 to 1,000 organizations, or `all` for every one, now and later. */
+  readonly organizations: readonly string[] | "all";
+  /** The right to read transcripts, up to a data class. Default: none, whatever the role. */
+  readonly transcripts?: { readonly upTo: string };
+  /** ISO 8601, at most 365 days from now. Default: 90 days. */
+  readonly expiresAt?: string;
+  /** The rights of who asks: the token may not read more than they may. Default: the host asks, who may read everything. */
+  readonly within?: { readonly transcripts?: { readonly upTo: string } };
+}
+
+/** A token with its secret. The secret is shown only here: Tollgate keeps a digest of it. */
+export interface AdminTokenWithSecret {
+  readonly token: AdminTokenRecord;
+  readonly secret: string;
+}
+
+/**
+ * Tokens for the admin API, for servers without users of their own. Every change is recorded with its actor, in the
+ * transaction that makes it.
+ */
+export interface AdminTokens {
+  /** Its secret is returned once. @throws GatewayError `invalid_argument`, `admin_forbidden` for more than `within` has */
+  create(creation: CreateAdminTokenOptions): Promise<AdminTokenWithSecret>;
+  /** @throws GatewayError `admin_token_not_found` */
+  get(reference: { readonly id: string }): Promise<AdminTokenRecord>;
+  /** Newest first, with those that are revoked or expired. */
+  list(paging?: Paging): List<AdminTokenRecord>;
+  /** Applies to the next request in every process. @throws GatewayError `admin_token_not_found` */
+  revoke(reference: { readonly id: string } & WithActor): Promise<AdminTokenRecord>;
+}
+
+const day = 86_400_000;
+const defaultLife = 90 * day;
+const maxLife = 365 * day;
+/** A use within this time of the last one isn't written down, in milliseconds. */
+const usePrecision = 60_000;
+
+export function createAdminTokens(context: GatewayContext, ready: () => Promise<void>) {
+  const { store, clock } = context;
+
+  async function find(id: string): Promise<AdminToken> {
+    await ready();
+    const token = await store.adminTokens.get(id);
+    if (token !== null) return token;
+    throw new GatewayError("admin_token_not_found", "Unknown token for the admin API.");
+  }
+
+  const adminTokens: AdminTokens = {
+    create: method(adminTokenCreation, async (creation) => {
+      await ready();
+      const secret = createSecret(context.ids, "tga_");
+      const token = newToken(context, creation, displayPrefix(secret));
+      const leaf = tokenLeaf(context, "admin_token.created", token, creation.actor);
+      await store.adminTokens.insert({ token, digest: secretDigest(secret), leaf });
+      reportChange(context, leaf);
+      return { token: toRecord(token), secret };
+    }),
+    get: method(adminTokenReference, async ({ id }) => toRecord(await find(id))),
+    list: (paging) =>
+      listOf(
+        async (storePaging) => {
+          await ready();
+          return store.adminTokens.list(storePaging);
+        },
+        toRecord,
+        paging,
+      ),
+    revoke: method(adminTokenRevocation, async ({ id, actor }) => {
+      const leaf = tokenLeaf(context, "admin_token.revoked", await find(id), actor);
+      if (await store.adminTokens.revoke({ id, at: clock.now(), leaf }))
+        reportChange(context, leaf);
+      return toRecord(await find(id));
+    }),
+  };
+
+  /** Returns the token with a secret, if it may be used now, and notes its use. */
+  async function findAdminToken(secret: string): Promise<AdminTokenRecord | null> {
+    if (!isSecretForm(secret, "tga_")) return null;
+    await ready();
+    const now = clock.now();
+    const token = await withStoreErrors(store.adminTokens.findByDigest(secretDigest(secret)));
+    if (token === null || token.expiresAt <= now || token.revokedAt !== null) return null;
+    if (token.lastUsedAt === null || token.lastUsedAt + usePrecision <= now)
+      await withStoreErrors(store.adminTokens.touch({ id: token.id, at: now }));
+    return toRecord(token);
+  }
+
+  return { adminTokens, findAdminToken };
+}
+
+function newToken(
+  { ids, clock, dataClasses }: GatewayContext,
+  { label, role, organizations, transcripts, expiresAt: end, within }: CreateAdminTokenOptions,
+  prefix: string,
+): AdminToken {
+  const createdAt = clock.now();
+  const expiresAt = end === undefined ? createdAt + defaultLife : fromIso(end);
+  if (expiresAt <= createdAt || expiresAt > createdAt + maxLife)
+    throw invalid("expiresAt", "`expiresAt` must be in the future and within 365 days.");
+  if (transcripts !== undefined) {
+    requireClass(dataClasses, "transcripts.upTo", transcripts.upTo);
+    requireWithin(dataClasses, transcripts.upTo, within);
+  }
+  return {
+    id: ids.uuid(),
+    label,
+    prefix,
+    role,
+    organizations: organizations === "all" ? "all" : [...new Set(organizations)],
+    transcripts: transcripts ?? null,
+    createdAt,
+    expiresAt,
+    revokedAt: null,
+    lastUsedAt: null,
+  };
+}
+
+/** Nobody hands on a right that they don't have. */
+function requireWithin(
+  dataClasses: readonly string[],
+  asked: string,
+  within: CreateAdminTokenOptions["within"],
+): void {
+  if (within === undefined) return;
+  const { transcripts } = within;
+  if (transcripts && dataClasses.indexOf(asked) <= dataClasses.indexOf(transcripts.upTo)) return;
+  throw new GatewayError(
+    "admin_forbidden",
+    "`transcripts.upTo` exceeds your own right to read transcripts: choose a lower class or leave it out.",
+    { param: "transcripts.upTo" },
+  );
+}
+
+function toRecord(token: AdminToken): AdminTokenRecord {
+  return {
+    ...token,
+    createdAt: toIso(token.createdAt),
+    expiresAt: toIso(token.expiresAt),
+    revokedAt: toIso(token.revokedAt),
+    lastUsedAt: toIso(token.lastUsedAt),
+  };
+}
+
+/** The leaf of a change to a token. A label is free text, so the leaf holds only its digest. */
+function tokenLeaf(
+  { ids, clock }: GatewayContext,
+  kind: LeafKind,
+  { id, label, role, organizations, transcripts, expiresAt }: AdminToken,
+  actor: string | undefined,
+): EvidenceLeaf {
+  const counted = organizations === "all" ? {} : { organization: organizations };
+  return createLeaf(
+    { id: ids.uuid(), organizationId: organizationOf(counted), kind, at: clock.now() },
+    {
+      actor: actor ?? null,
+      admin_token: {
+        expiresAt,
+        id,
+        organizations: organizations === "all" ? "all" : [...organizations],
+        role,
+        transcripts: transcripts === null ? null : { upTo: transcripts.upTo },
+      },
+      labelSha256: sha256Hex(label),
+    },
+  );
+}

@@ -1,0 +1,118 @@
+import type { UnfoldedSteps } from "../contracts/repositories.ts";
+import { hourOf } from "../domain/usage-fold.ts";
+import { createHourFold, foldedToText, type HourFold } from "../domain/usage-hours.ts";
+import { yieldToEventLoop } from "../kernel/event-loop.ts";
+import type { GatewayContext } from "./context.ts";
+
+/** The result of folding Steps into sums by hour. */
+interface Folded {
+  readonly count: number;
+  /** Every Step that opened before this time is folded. */
+  readonly before: number;
+}
+
+interface FoldOptions {
+  /** Only Steps that opened before this time are folded. */
+  readonly until: number;
+  readonly isStopped: () => boolean;
+}
+
+/** Steps are folded an hour after their own hour, so that a clock may be behind by less. */
+const lagMs = 3_600_000;
+const organizationsPerPage = 100;
+
+/** The end of the hours that are folded now. */
+export function foldableUntil(now: number): number {
+  return hourOf(now - lagMs);
+}
+
+/**
+ * Folds the settled Steps of all organizations, oldest first. An open Step ends the folding of its organization until it is
+ * settled. Several processes may fold at once: each Step is folded once.
+ */
+export async function foldUsage(context: GatewayContext, options: FoldOptions): Promise<Folded> {
+  let [count, before] = [0, options.until];
+  for (let after = ""; ; ) {
+    const page = await context.store.keys.organizations(after, organizationsPerPage);
+    for (const organizationId of page) {
+      const folded = await foldOrganization(context, organizationId, options);
+      count += folded.count;
+      before = Math.min(before, folded.before);
+      if (options.isStopped()) return { count, before: Number.NEGATIVE_INFINITY };
+    }
+    after = page.at(-1) ?? "";
+    if (page.length < organizationsPerPage) return { count, before };
+  }
+}
+
+async function foldOrganization(
+  { store, ids }: GatewayContext,
+  organizationId: string,
+  { until, isStopped }: FoldOptions,
+): Promise<Folded> {
+  let count = 0;
+  for (;;) {
+    const after = await store.usage.mark(organizationId);
+    const batch = await readBatch({ store }, { organizationId, to: until }, after);
+    if (batch.mark !== null && batch.mark !== after) {
+      const hours = [...batch.hours].map(([hour, fold]) => ({
+        ...{ organizationId, hour, id: ids.uuid() },
+        folded: foldedToText(fold.steps()),
+      }));
+      const { mark } = batch;
+      const isAdded = await store.usage.add({ organizationId, after, mark, hours });
+      // If it isn't, another process folded them: go on behind its mark.
+      if (isAdded) count += batch.count;
+      else continue;
+    }
+    if (batch.isLast || isStopped()) return { count, before: batch.openSince ?? until };
+  }
+}
+
+/** Steps that are written together. Their bounds keep memory, rows and each write small. */
+interface FoldBatch {
+  readonly hours: ReadonlyMap<number, HourFold>;
+  readonly count: number;
+  /** The cursor of the last Step; null if there is none. */
+  readonly mark: string | null;
+  readonly isLast: boolean;
+  /** When the open Step opened that ends it; null if none does. */
+  readonly openSince: number | null;
+}
+
+const stepsPerPage = 250;
+const maxSteps = 20_000;
+const maxHours = 100;
+const maxGroups = 500;
+
+async function readBatch(
+  { store }: Pick<GatewayContext, "store">,
+  query: { readonly organizationId: string; readonly to: number },
+  after: string | null,
+): Promise<FoldBatch> {
+  const hours = new Map<number, HourFold>();
+  let [count, mark, groups] = [0, after, 0];
+  for (;;) {
+    const paging = { cursor: mark, limit: stepsPerPage };
+    const { steps, cursorOf }: UnfoldedSteps = await store.usage.steps(query, paging);
+    let openSince: number | null = null;
+    let settled = 0;
+    for (const step of steps) {
+      if (step.outcome === null) openSince = step.openedAt;
+      if (openSince !== null || groups >= maxGroups || hours.size >= maxHours) break;
+      const hour = hourOf(step.openedAt);
+      const fold = hours.get(hour) ?? createHourFold();
+      hours.set(hour, fold);
+      const size = fold.size;
+      fold.add(step);
+      groups += fold.size - size;
+      settled++;
+    }
+    count += settled;
+    if (settled > 0) mark = cursorOf(settled - 1);
+    const isLast = openSince !== null || (settled === steps.length && settled < stepsPerPage);
+    const isFull = settled < steps.length || count >= maxSteps;
+    if (isLast || isFull) return { hours, count, mark, isLast, openSince };
+    await yieldToEventLoop();
+  }
+}

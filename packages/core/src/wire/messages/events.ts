@@ -1,0 +1,218 @@
+import type { Completion } from "../../domain/completion.ts";
+import type { CompletionEvent, FinishReason } from "../../domain/completion-event.ts";
+import type { Usage } from "../../domain/usage.ts";
+import type { GatewayError } from "../../errors/gateway-error.ts";
+import type { Json } from "../../kernel/stable-json.ts";
+import { messagesErrorBody } from "./error-body.ts";
+import {
+  emptyMessage,
+  type MessageHead,
+  type SignedBlock,
+  signedBlock,
+  stopOf,
+  usageObject,
+} from "./message-object.ts";
+
+/** Writes one streamed answer as events of the Messages API. */
+export interface MessageEventWriter {
+  /** The events that the client sees, after `message_start` if they are the first. */
+  write(events: readonly CompletionEvent[]): string;
+  /** Ends open blocks. Then `message_delta` and `message_stop`. */
+  finish(completion: Completion, usage: Usage, finishReason: FinishReason): string;
+  /** An `error` event, and nothing more. */
+  fail(error: GatewayError): string;
+}
+
+/** Keeps a silent connection open. Clients ignore it. */
+export const messagesPing = 'event: ping\ndata: {"type":"ping"}\n\n';
+
+const end = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
+
+/** A block that was started and not stopped. */
+type OpenBlock = { readonly index: number } & (
+  | { readonly kind: "text" | "refusal" | "reasoning" }
+  | { readonly kind: "thinking"; readonly place: number; isSigned: boolean }
+  | { readonly kind: "call"; readonly call: number; input: string }
+);
+
+type Speech = Extract<
+  CompletionEvent,
+  { type: "text-delta" | "refusal-delta" | "reasoning-delta" }
+>;
+type CallStarted = Extract<CompletionEvent, { type: "tool-call-started" }>;
+
+export function createMessageEventWriter(head: MessageHead, requestId: string): MessageEventWriter {
+  const blocks = new BlockWriter();
+  let isStarted = false;
+
+  const start = (): string => {
+    if (isStarted) return "";
+    isStarted = true;
+    return event("message_start", `"message":${JSON.stringify(emptyMessage(head))}`);
+  };
+
+  return {
+    write(events) {
+      const written = blocks.write(events);
+      return written === "" ? "" : start() + written;
+    },
+    finish(completion, usage, finishReason) {
+      const delta = { ...stopOf(completion, finishReason), container: null };
+      const total = usageObject(usage, completion.usage.serviceTier);
+      const members = `"delta":${JSON.stringify(delta)},"usage":${JSON.stringify(total)}`;
+      return `${start()}${blocks.close()}${event("message_delta", members)}${end}`;
+    },
+    fail: (error) => `event: error\ndata: ${messagesErrorBody(error, requestId)}\n\n`,
+  };
+}
+
+/** Writes the blocks of an answer one after the other. Only tool calls that overlap are open at once. */
+class BlockWriter {
+  #next = 0;
+  readonly #open: OpenBlock[] = [];
+  /** Whether the provider signs its thinking. Then the blocks show it, and not the reasoning. */
+  #isSigning = false;
+
+  write(events: readonly CompletionEvent[]): string {
+    this.#isSigning ||= events.some((event) => thinkingIn(event).length > 0);
+    let written = "";
+    for (const event of events) written += this.#event(event);
+    return written;
+  }
+
+  /** Stops every open block. */
+  close(): string {
+    let written = "";
+    for (const block of this.#open.splice(0)) written += stop(block.index);
+    return written;
+  }
+
+  #event(event: CompletionEvent): string {
+    switch (event.type) {
+      case "text-delta":
+        return this.#say("text", event);
+      case "refusal-delta":
+        return this.#say("refusal", event);
+      case "reasoning-delta":
+        return this.#isSigning ? "" : this.#say("reasoning", event);
+      case "tool-call-started":
+        return this.#call(event);
+      case "tool-call-delta":
+        return this.#addInput(event.index, event.arguments);
+      case "state":
+        return thinkingIn(event)
+          .map((entry) => this.#think(entry))
+          .join("");
+      default:
+        return "";
+    }
+  }
+
+  #say(kind: "text" | "refusal" | "reasoning", { text }: Speech): string {
+    if (text === "") return "";
+    const last = this.#open.at(-1);
+    let written = "";
+    let index = last?.index ?? 0;
+    if (last?.kind !== kind) {
+      index = this.#next++;
+      const block =
+        kind === "reasoning"
+          ? '{"type":"thinking","thinking":"","signature":""}'
+          : '{"type":"text","text":"","citations":null}';
+      written = this.close() + started(index, block);
+      this.#open.push({ index, kind });
+    }
+    return written + delta(index, kind === "reasoning" ? "thinking" : "text", text);
+  }
+
+  #think({ place, block }: SignedBlock): string {
+    if (block.type === "redacted_thinking") {
+      const index = this.#next++;
+      return this.close() + started(index, JSON.stringify(block)) + stop(index);
+    }
+    let written = "";
+    let open = this.#open.at(-1);
+    // Some providers send a block whole, after the reasoning that shows it.
+    const isShown = open?.kind === "reasoning";
+    if (open?.kind === "reasoning") {
+      open = { index: open.index, kind: "thinking", place, isSigned: false };
+      this.#open.splice(-1, 1, open);
+    } else if (open?.kind !== "thinking" || open.place !== place || open.isSigned) {
+      const index = this.#next++;
+      written = this.close() + started(index, '{"type":"thinking","thinking":"","signature":""}');
+      open = { index, kind: "thinking", place, isSigned: false };
+      this.#open.push(open);
+    }
+    if (block.thinking !== "" && !isShown) written += delta(open.index, "thinking", block.thinking);
+    if (block.signature === "") return written;
+    open.isSigned = true;
+    return written + delta(open.index, "signature", block.signature);
+  }
+
+  #call({ index: call, id, name }: CallStarted): string {
+    const index = this.#next++;
+    const written = this.#closeComplete();
+    this.#open.push({ index, kind: "call", call, input: "" });
+    return written + started(index, JSON.stringify({ type: "tool_use", id, name, input: {} }));
+  }
+
+  /** Stops open blocks except calls whose arguments may still go on. */
+  #closeComplete(): string {
+    let written = "";
+    for (const block of this.#open.splice(0))
+      if (block.kind === "call" && !isWhole(block.input)) this.#open.push(block);
+      else written += stop(block.index);
+    return written;
+  }
+
+  #addInput(call: number, piece: string): string {
+    if (piece === "") return "";
+    for (const block of this.#open)
+      if (block.kind === "call" && block.call === call) {
+        block.input += piece;
+        return delta(block.index, "input_json", piece);
+      }
+    return "";
+  }
+}
+
+/** The signed thinking that an event brings for the message as a whole. */
+function thinkingIn(event: CompletionEvent): readonly SignedBlock[] {
+  if (event.type !== "state" || event.index !== undefined) return [];
+  const list: Json = event.fields["thinking_blocks"] ?? null;
+  return Array.isArray(list) ? list.flatMap((entry) => signedBlock(entry) ?? []) : [];
+}
+
+/** Whether arguments are complete. A call without any may still get some. */
+function isWhole(input: string): boolean {
+  try {
+    JSON.parse(input);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const members = {
+  text: "text",
+  thinking: "thinking",
+  signature: "signature",
+  input_json: "partial_json",
+};
+
+function delta(index: number, kind: keyof typeof members, text: string): string {
+  const piece = `{"type":"${kind}_delta","${members[kind]}":${JSON.stringify(text)}}`;
+  return event("content_block_delta", `"index":${index},"delta":${piece}`);
+}
+
+function started(index: number, block: string): string {
+  return event("content_block_start", `"index":${index},"content_block":${block}`);
+}
+
+function stop(index: number): string {
+  return event("content_block_stop", `"index":${index}`);
+}
+
+function event(type: string, rest: string): string {
+  return `event: ${type}\ndata: {"type":"${type}",${rest}}\n\n`;
+}

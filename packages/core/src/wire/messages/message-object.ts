@@ -1,0 +1,170 @@
+import type { Completion, CompletionPart } from "../../domain/completion.ts";
+import type { FinishReason } from "../../domain/completion-event.ts";
+import { tierOf } from "../../domain/service-tier.ts";
+import type { Usage } from "../../domain/usage.ts";
+import type { Json } from "../../kernel/stable-json.ts";
+
+/** The members of a message that are known before its content. */
+export interface MessageHead {
+  readonly id: string;
+  readonly model: string;
+  readonly sessionId: string;
+  readonly turnId: string;
+}
+
+/** How an answer ended, as its last members say it. */
+export interface Stop {
+  readonly stop_reason: string;
+  readonly stop_sequence: string | null;
+  readonly stop_details: { readonly type: "refusal" } | null;
+}
+
+/** A message with its content, as JSON text. */
+export function messageBody(
+  head: MessageHead,
+  completion: Completion,
+  usage: Usage,
+  finishReason: FinishReason,
+): string {
+  return JSON.stringify({
+    ...messageStart(head),
+    content: contentBlocks(completion),
+    ...stopOf(completion, finishReason),
+    usage: usageObject(usage, completion.usage.serviceTier),
+    ...ids(head),
+  });
+}
+
+/** The message of a stream's first event, without content and before any usage is known. */
+export function emptyMessage(head: MessageHead): object {
+  return {
+    ...messageStart(head),
+    stop_reason: null,
+    stop_sequence: null,
+    stop_details: null,
+    usage: usageObject({ promptTokens: 0, completionTokens: 0, totalTokens: 0 }, undefined),
+    ...ids(head),
+  };
+}
+
+function messageStart({ id, model }: MessageHead) {
+  return { id, type: "message", role: "assistant", model, content: [] };
+}
+
+function ids({ sessionId, turnId }: MessageHead) {
+  return { container: null, session_id: sessionId, turn_id: turnId };
+}
+
+export function stopOf({ parts, stopText }: Completion, reason: FinishReason): Stop {
+  const refused = reason === "content_filter" || parts.some(({ type }) => type === "refusal");
+  return {
+    stop_reason: refused ? "refusal" : stopReason(parts, reason, stopText !== undefined),
+    stop_sequence: stopText ?? null,
+    stop_details: refused ? { type: "refusal" } : null,
+  };
+}
+
+/** Clients run the tools of an answer only if it stopped for them, and some providers don't say so. */
+function stopReason(
+  parts: readonly CompletionPart[],
+  reason: FinishReason,
+  isAtStopText: boolean,
+): string {
+  if (reason === "length") return "max_tokens";
+  if (reason === "tool_calls" || parts.some(({ type }) => type === "tool-call")) return "tool_use";
+  return isAtStopText ? "stop_sequence" : "end_turn";
+}
+
+/** The tokens of a message. Those read from a cache, and those written to it, aren't part of `input_tokens`. */
+export function usageObject(usage: Usage, serviceTier: string | undefined): object {
+  const { promptTokens, completionTokens, cachedTokens, cacheWriteTokens, reasoningTokens } = usage;
+  const { cacheWrite1hTokens: longer = 0 } = usage;
+  const written = cacheWriteTokens ?? 0;
+  const read = cachedTokens ?? 0;
+  return {
+    input_tokens: promptTokens - written - read,
+    cache_creation_input_tokens: written,
+    cache_read_input_tokens: read,
+    cache_creation: {
+      ephemeral_5m_input_tokens: written - longer,
+      ephemeral_1h_input_tokens: longer,
+    },
+    output_tokens: completionTokens,
+    output_tokens_details:
+      reasoningTokens === undefined ? null : { thinking_tokens: reasoningTokens },
+    server_tool_use: null,
+    service_tier: serviceTier === undefined ? null : tierName(serviceTier),
+  };
+}
+
+function tierName(served: string): string {
+  const tier = tierOf(served);
+  return tier === "default" ? "standard" : tier;
+}
+
+/** A block of thinking that a provider signed, in its own form. Its place counts the blocks before it. */
+export interface SignedBlock {
+  readonly place: number;
+  readonly block:
+    | { readonly type: "thinking"; readonly thinking: string; readonly signature: string }
+    | { readonly type: "redacted_thinking"; readonly data: string };
+}
+
+/** Reads an entry of `thinking_blocks`, whole or a piece; null for anything else. */
+export function signedBlock(entry: Json): SignedBlock | null {
+  if (typeof entry !== "object" || entry === null || isList(entry)) return null;
+  const { type, index, thinking, signature, data } = entry;
+  const place = typeof index === "number" ? index : 0;
+  if (type === "redacted_thinking" && typeof data === "string")
+    return { place, block: { type, data } };
+  if (type !== "thinking") return null;
+  return { place, block: { type, thinking: textOf(thinking), signature: textOf(signature) } };
+}
+
+/** The blocks of an answer in order. Signed thinking takes its places, and replaces the reasoning that shows it. */
+export function contentBlocks({ parts, fields }: Completion): readonly object[] {
+  const { thinking_blocks: list = [] } = fields ?? {};
+  const signed = isList(list) ? list.flatMap((entry) => signedBlock(entry) ?? []) : [];
+  const blocks: object[] = [];
+  let next = 0;
+  for (const part of parts) {
+    if (part.type === "reasoning" && signed.length > 0) continue;
+    for (let due = signed[next]; due && due.place <= blocks.length; due = signed[++next])
+      blocks.push(due.block);
+    blocks.push(blockOf(part));
+  }
+  return [...blocks, ...signed.slice(next).map(({ block }) => block)];
+}
+
+function blockOf(part: CompletionPart): object {
+  switch (part.type) {
+    case "reasoning":
+      return { type: "thinking", thinking: part.text, signature: "" };
+    case "tool-call": {
+      const { id, function: called } = part.call;
+      return { type: "tool_use", id, name: called.name, input: inputOf(called.arguments) };
+    }
+    default:
+      return { type: "text", text: part.text, citations: null };
+  }
+}
+
+/** The arguments as an object. Text that isn't one, which a model wrote by mistake, becomes the member `arguments`. */
+function inputOf(text: string): object {
+  if (text.trim() === "") return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  } catch {
+    // Falls through to the text itself.
+  }
+  return { arguments: text };
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === "string" ? value : "";
+}
+
+function isList(value: Json): value is readonly Json[] {
+  return Array.isArray(value);
+}
