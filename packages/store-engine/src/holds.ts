@@ -1,10 +1,11 @@
-import type {
-  BudgetCounter,
-  BudgetCounterKey,
-  Hold,
-  HoldUnit,
-  RefusedHold,
-  Step,
+import {
+  type BudgetCounter,
+  type BudgetCounterKey,
+  type Hold,
+  type HoldUnit,
+  isSameCounter,
+  type RefusedHold,
+  type Step,
 } from "@tollgate/core/store";
 import type { Charge, CounterMove, HoldRecord, Operation, StepRecord, View } from "./model.ts";
 
@@ -114,11 +115,6 @@ function clampSettled(settled: number): number {
   return Math.max(0, Math.min(settled, Number.MAX_SAFE_INTEGER));
 }
 
-/** Whether two keys name the same counter. */
-export function isSameCounter(a: BudgetCounterKey, b: BudgetCounterKey): boolean {
-  return a.budgetId === b.budgetId && a.subject === b.subject && a.periodStart === b.periodStart;
-}
-
 /** Whether two records are the same hold of one Step. */
 export function isSameHold(a: HoldRecord, b: HoldRecord): boolean {
   return a.attempt === b.attempt && isSameCounter(a, b);
@@ -135,6 +131,16 @@ export function refusedHold(
   return { hold, left };
 }
 
+/** How many of these holds settle with their attempt. */
+export function heldUntilSettled(holds: readonly Hold[]): number {
+  return holds.reduce((count, { unit }) => (isSettledWhenTaken(unit) ? count : count + 1), 0);
+}
+
+/** A pace of requests reserves nothing, and a request costs what it takes. So its hold has no more to settle. */
+function isSettledWhenTaken(unit: HoldUnit): boolean {
+  return unit === "requests_pace";
+}
+
 /** Writes the holds of an attempt. */
 export function insertHolds(holder: HoldingAttempt, holds: readonly Hold[]): readonly Operation[] {
   const { organizationId, stepId, attempt } = holder;
@@ -149,7 +155,7 @@ export function insertHolds(holder: HoldingAttempt, holds: readonly Hold[]): rea
       periodStart,
       unit,
       amount,
-      settled: null,
+      settled: isSettledWhenTaken(unit) ? amount : null,
     },
   }));
 }

@@ -17,6 +17,7 @@ import {
   type Session,
   type Step,
   type StoredResponse,
+  type UsageHour,
 } from "@tollgate/core/store";
 
 /** The decision of a rule: its result, and the rows to write for it. An empty change writes nothing. */
@@ -58,6 +59,8 @@ export type Operation =
   /** A missing counter starts at 0. */
   | { readonly write: "move counter"; readonly row: CounterMove }
   | { readonly write: "insert correction"; readonly row: CorrectionRecord }
+  /** A correction's difference. Does nothing if the hour has a row with the id. */
+  | { readonly write: "insert usage"; readonly row: UsageHour }
   | { readonly write: "insert response"; readonly row: ResponseRecord }
   | { readonly write: "remove response"; readonly row: RowName }
   /** Links it to another response or to none, and stores the messages of the removed ones in between. */
@@ -241,7 +244,7 @@ export interface StepRecord {
   readonly length: number;
   readonly openedSession: boolean;
   readonly branchedFromSessionId: string | null;
-  /** The number of holds of its running attempt. */
+  /** The number of holds that settle with its running attempt. */
   readonly holds: number;
   /** The charges of ended attempts whose holds the next attempt kept. */
   readonly carried: Charge;

@@ -13,7 +13,7 @@ import {
 } from "@tollgate/core/store";
 import { chainHead, chainLength, chainSlice } from "./chain.ts";
 import { claimKey } from "./claims.ts";
-import { CounterDraft, insertHolds, refusedHold } from "./holds.ts";
+import { CounterDraft, heldUntilSettled, insertHolds, refusedHold } from "./holds.ts";
 import {
   type Decision,
   type Operation,
@@ -227,7 +227,7 @@ function stepRecord(
     length: intent.transcript.messages.length,
     openedSession,
     branchedFromSessionId,
-    holds: intent.holds.length,
+    holds: heldUntilSettled(intent.holds),
     carried: { usd: 0, tokens: 0 },
   };
 }

@@ -5,6 +5,7 @@ import {
   type AttemptSettlement,
   applyCorrection,
   type CorrectionIntent,
+  correctionHour,
   GatewayError,
   type OpenAttemptResult,
   type Refusal,
@@ -16,7 +17,7 @@ import {
 } from "@tollgate/core/store";
 import { chainHead, chainLength } from "./chain.ts";
 import { settleClaim } from "./claims.ts";
-import { CounterDraft, insertHolds, refusedHold, settleHolds } from "./holds.ts";
+import { CounterDraft, heldUntilSettled, insertHolds, refusedHold, settleHolds } from "./holds.ts";
 import {
   type Charge,
   type Decision,
@@ -57,7 +58,7 @@ export function openAttempt(view: View, intent: AttemptIntent): Decision<OpenAtt
   const row = {
     ...record,
     step: { ...step, attempts },
-    holds: holds ? holds.length : record.holds,
+    holds: holds ? heldUntilSettled(holds) : record.holds,
     carried: holds ? { usd: 0, tokens: 0 } : spent,
   };
   const change: Operation[] = [{ write: "update step", row }, ...holdOperations];
@@ -242,8 +243,10 @@ export function correct(view: View, intent: CorrectionIntent): Decision<boolean>
   const record = requireStep(view, organizationId, stepId);
   const known = view.corrections(organizationId, stepId);
   if (known.some(({ correction }) => correction.id === draft.id)) return unchanged(false);
-  const applied = applyCorrection(withCorrections(record, known), draft);
-  if (applied === null) return unchanged(false);
+  const step = withCorrections(record, known);
+  const applied = applyCorrection(step, draft);
+  const attempt = step.attempts.find(({ number }) => number === draft.attempt);
+  if (applied === null || attempt === undefined) return unchanged(false);
   const { correction, delta, heldSince } = applied;
 
   const holds = view.holds(record);
@@ -258,6 +261,7 @@ export function correct(view: View, intent: CorrectionIntent): Decision<boolean>
   const row = { organizationId, stepId, attempt: draft.attempt, correction, delta, heldBy };
   const change: Operation[] = [
     { write: "insert correction", row },
+    { write: "insert usage", row: correctionHour(step, attempt, correction) },
     ...counters.operations(),
     { write: "insert leaf", row: leaf },
   ];

@@ -131,6 +131,52 @@ describe("opening a Step", () => {
     });
   });
 
+  it("takes a soft hold beyond its limit, and reports what the store finds over its limit", () => {
+    const counters = [{ ...counterOf("a"), settled: 95, held: 0 }];
+    const soft: Hold = { ...hold("a", 100), mode: "soft" };
+    const { result, change, resultIfOverLimit } = openStep(
+      viewOf({ counters }),
+      stepIntent([soft, hold("b", 10)]),
+    );
+    expect(result).toMatchObject({ opened: true });
+    const moves = change.flatMap((one) => (one.write === "move counter" ? [one.row] : []));
+    expect(moves).toMatchObject([
+      { budgetId: "a", held: 10, taken: 10, limit: null },
+      { budgetId: "b", held: 10, taken: 10, limit: 10 },
+    ]);
+    expect(resultIfOverLimit?.(counterKey("b"), 3)).toEqual({
+      opened: false,
+      refusal: { code: "budget_exceeded", hold: hold("b", 10), left: 3 },
+    });
+    expect(() => resultIfOverLimit?.(counterKey("c"), 3)).toThrow("No hold moved this counter.");
+  });
+
+  it("moves a pace from its floor at once, and counts no hold of requests as open", () => {
+    const pace = (budgetId: string, unit: "requests_pace" | "tokens_pace"): Hold => ({
+      ...hold(budgetId, 1_050),
+      unit,
+      floor: 1_000,
+    });
+    const counters = [
+      { ...counterKey("b"), unit: "tokens_pace" as const, settled: 1_035, held: 0 },
+    ];
+    const holds = [pace("a", "requests_pace"), pace("b", "tokens_pace"), hold("c", 100)];
+    const { result, change } = openStep(viewOf({ counters }), stepIntent(holds));
+    expect(result).toMatchObject({ opened: true, paces: [1_010, 1_045] });
+    expect(rowOf(change, "insert step")).toMatchObject({ holds: 2 });
+    const taken = change.flatMap((one) => (one.write === "insert hold" ? [one.row.settled] : []));
+    expect(taken).toEqual([10, null, null]);
+    const late = [pace("b", "tokens_pace"), pace("b", "tokens_pace")];
+    expect(openStep(viewOf({ counters }), stepIntent(late)).result).toMatchObject({
+      opened: false,
+      refusal: { left: 5 },
+    });
+    const ahead = counters.map((counter) => ({ ...counter, settled: 1_060 }));
+    expect(
+      openStep(viewOf({ counters: ahead }), stepIntent([pace("b", "tokens_pace")])).result,
+    ).toMatchObject({ refusal: { left: -10 } });
+  });
+
   it("refuses a hold of 0 on a hard limit of 0", () => {
     const nothing = { ...hold("a", 0), amount: 0 };
     expect(openStep(viewOf({}), stepIntent([nothing])).result).toMatchObject({ opened: false });

@@ -27,6 +27,7 @@ export function insertKey(store: Store): Promise<void> {
     defaultDataClass: "D1_INTERNAL",
     minimumDataClass: "D0_PUBLIC",
     models: null,
+    aliases: null,
     createdAt: at,
     expiresAt: null,
     revokedAt: null,

@@ -1,4 +1,5 @@
 import {
+  type AdminTokenRepository,
   type ApiKey,
   type BudgetCounterKey,
   type BudgetRaise,
@@ -22,6 +23,7 @@ import {
 } from "@tollgate/core/store";
 import type { HoldRecord } from "@tollgate/store-engine";
 import {
+  type AdminTokenRow,
   type KeyRow,
   mapPage,
   type Place,
@@ -74,12 +76,13 @@ export function createKeyRepository(state: State): KeyRepository {
       const behind = [...state.salts.keys()].filter((id) => compareBytes(id, after) > 0);
       return behind.sort(compareBytes).slice(0, limit);
     },
-    async rotate({ organizationId, id, at, digest, prefix, oldSecretsEnd, leaf }) {
+    async rotate({ organizationId, id, at, digest, prefix, oldSecretsEnd, check, leaf }) {
       const row = state.keys.get(organizationId, id);
       if (!row || row.key.prefix === "") return null;
       requireFreeDigest(state, digest, row);
       if (state.secrets.has(hexOf(digest))) return row.key;
       if (!keyIsLive(row.key, at)) return null;
+      check?.(row.key);
       for (const secret of row.secrets)
         secret.expiresAt = Math.min(secret.expiresAt ?? oldSecretsEnd, oldSecretsEnd);
       addSecret(state, row, digest);
@@ -153,9 +156,10 @@ function requireFreeDigest(state: State, digest: Uint8Array, row: KeyRow): void 
 export function createConnectionRepository(state: State): ConnectionRepository {
   const { connections } = state;
   return {
-    async set({ connection, leaf }) {
+    async set({ connection, leaf, check }) {
       const known = connections.get(connectionKey(connection));
       if (known && isSameBytes(known.credential, connection.credential)) return;
+      check?.(known ?? null);
       connections.set(connectionKey(connection), copyConnection(connection));
       state.leaves.insert(leaf);
     },
@@ -164,8 +168,10 @@ export function createConnectionRepository(state: State): ConnectionRepository {
       return known ? copyConnection(known) : null;
     },
     list: async (query, paging) => connectionPage(connections, query, paging),
-    async remove({ id, leaf, ...place }) {
-      if (connections.get(connectionKey(place))?.id !== id) return false;
+    async remove({ id, leaf, check, ...place }) {
+      const known = connections.get(connectionKey(place));
+      if (known?.id !== id) return false;
+      check?.(known);
       connections.delete(connectionKey(place));
       state.leaves.insert(leaf);
       return true;
@@ -246,12 +252,56 @@ export function createRateLimitRepository(state: State): RateLimitRepository {
       state.rateLimits.set(rateLimit.id, rateLimit);
       return recordChange(leaf);
     },
-    async update(rateLimit, leaf) {
-      if (!state.rateLimits.has(rateLimit.id)) return false;
+    async update(rateLimit, leaf, check) {
+      const before = state.rateLimits.get(rateLimit.id);
+      if (before === undefined) return false;
+      check?.(before);
       state.rateLimits.set(rateLimit.id, rateLimit);
       return recordChange(leaf);
     },
-    remove: async (id, leaf) => state.rateLimits.delete(id) && recordChange(leaf),
+    async remove(id, leaf, check) {
+      const before = state.rateLimits.get(id);
+      if (before === undefined) return false;
+      check?.(before);
+      state.rateLimits.delete(id);
+      return recordChange(leaf);
+    },
+  };
+}
+
+/** Tokens belong to no organization. */
+const nobody = "";
+
+export function createAdminTokenRepository(state: State): AdminTokenRepository {
+  const { adminTokens } = state;
+  const withDigest = (digest: Uint8Array): AdminTokenRow | undefined => {
+    const hex = hexOf(digest);
+    return adminTokens.all({ tenant: nobody, matches: (row) => row.digest === hex })[0];
+  };
+  return {
+    async insert({ token, digest, leaf }) {
+      if (withDigest(digest) !== undefined) return;
+      const row = { id: token.id, organizationId: nobody, token, digest: hexOf(digest) };
+      if (adminTokens.insert(row)) state.leaves.insert(leaf);
+    },
+    findByDigest: async (digest) => withDigest(digest)?.token ?? null,
+    get: async (id) => adminTokens.get(nobody, id)?.token ?? null,
+    list: async (paging) =>
+      mapPage(
+        adminTokens.page({ direction: "newest-first", tenant: nobody }, paging),
+        ({ token }) => token,
+      ),
+    async revoke({ id, at, leaf }) {
+      const row = adminTokens.get(nobody, id);
+      if (row === null || row.token.revokedAt !== null) return false;
+      row.token = { ...row.token, revokedAt: at };
+      state.leaves.insert(leaf);
+      return true;
+    },
+    async touch({ id, at }) {
+      const row = adminTokens.get(nobody, id);
+      if (row) row.token = { ...row.token, lastUsedAt: Math.max(row.token.lastUsedAt ?? at, at) };
+    },
   };
 }
 
@@ -269,13 +319,18 @@ export function createBudgetRepository(state: State): BudgetRepository {
       keepRaises(({ budgetId }) => budgetId !== budget.id);
       return recordChange(leaf);
     },
-    async update(budget, leaf) {
-      if (!state.budgets.has(budget.id)) return false;
+    async update(budget, leaf, check) {
+      const before = state.budgets.get(budget.id);
+      if (before === undefined) return false;
+      check?.(before);
       state.budgets.set(budget.id, budget);
       return recordChange(leaf);
     },
-    async remove(id, leaf) {
-      if (!state.budgets.delete(id)) return false;
+    async remove(id, leaf, check) {
+      const before = state.budgets.get(id);
+      if (before === undefined) return false;
+      check?.(before);
+      state.budgets.delete(id);
       keepRaises(({ budgetId }) => budgetId !== id);
       return recordChange(leaf);
     },

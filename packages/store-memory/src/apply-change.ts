@@ -97,6 +97,9 @@ function apply(state: State, operation: Operation): void {
     case "insert correction":
       insertCorrection(state, operation.row);
       break;
+    case "insert usage":
+      state.usage.insert(operation.row);
+      break;
     case "insert response":
       insertResponse(state, operation.row);
       break;

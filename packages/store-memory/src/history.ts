@@ -19,6 +19,8 @@ import {
   type StorePage,
   type StorePaging,
   type TranscriptPart,
+  type UsageHour,
+  type UsageRepository,
 } from "@tollgate/core/store";
 import {
   deleteResponse,
@@ -141,6 +143,34 @@ export function createStepRepository(state: State, carryOut: CarryOut): StepRepo
       return row && contentsOf(state, row);
     },
     sweep: async (sweep) => carryOut((view) => sweepSteps(view, sweep)),
+  };
+}
+
+export function createUsageRepository(state: State): UsageRepository {
+  return {
+    mark: async (organizationId) => state.usageMarks.get(organizationId) ?? null,
+    async steps({ organizationId, to = Number.POSITIVE_INFINITY }, paging) {
+      const matches = ({ record }: StepRow) => record.step.openedAt < to;
+      const query = { direction: "oldest-first", tenant: organizationId, matches } as const;
+      const { data } = state.steps.page(query, paging);
+      const cursors = data.map(state.steps.cursorOf);
+      return {
+        steps: data.map(({ record }) => record.step),
+        cursorOf: (index) => cursors[index] ?? "",
+      };
+    },
+    async add({ organizationId, after, mark, hours }) {
+      if ((state.usageMarks.get(organizationId) ?? null) !== after) return false;
+      for (const hour of hours) state.usage.insert(hour);
+      state.usageMarks.set(organizationId, mark);
+      return true;
+    },
+    async hours({ organizationId, from = Number.NEGATIVE_INFINITY, to }, paging) {
+      const matches = ({ hour }: UsageHour) =>
+        hour >= from && hour < (to ?? Number.POSITIVE_INFINITY);
+      const query = { direction: "oldest-first", tenant: organizationId, matches } as const;
+      return state.usage.page(query, paging);
+    },
   };
 }
 
@@ -284,6 +314,9 @@ export function createEvidenceRepository(state: State): EvidenceRepository {
         paging,
       );
       return mapPage(page, leafOf);
+    },
+    async record(leaf) {
+      state.leaves.insert(leaf);
     },
     async notePolicy({ version, leaf }) {
       if (state.policyVersion === version) return;

@@ -2,6 +2,7 @@ import { read, type Schema, z } from "@tollgate/core/schemas";
 import type { Store } from "@tollgate/core/store";
 import { correct, openAttempt, openStep, recordRefusal, settleStep } from "@tollgate/store-engine";
 import {
+  createAdminTokenRepository,
   createBudgetRepository,
   createConnectionRepository,
   createKeyRepository,
@@ -14,6 +15,7 @@ import {
   createResponseRepository,
   createSessionRepository,
   createStepRepository,
+  createUsageRepository,
   lapsedSteps,
   renewLease,
 } from "./history.ts";
@@ -39,6 +41,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     contract: 1,
     async migrate() {},
     async close() {},
+    // It has no connection, and nothing waits.
+    status: () => ({ waiting: 0, inUse: 0, most: 0 }),
     // `async` turns an exception into a rejection.
     openStep: async (intent) => carryOut((view) => openStep(view, intent)),
     openAttempt: async (intent) => carryOut((view) => openAttempt(view, intent)),
@@ -54,7 +58,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     decisions: createDecisionRepository(state),
     budgets: createBudgetRepository(state),
     rateLimits: createRateLimitRepository(state),
+    adminTokens: createAdminTokenRepository(state),
     responses: createResponseRepository(state, carryOut),
     evidence: createEvidenceRepository(state),
+    usage: createUsageRepository(state),
   };
 }

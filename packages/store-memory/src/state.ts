@@ -1,4 +1,5 @@
 import {
+  type AdminToken,
   type ApiKey,
   type Budget,
   type BudgetCounter,
@@ -18,6 +19,7 @@ import {
   type StorePage,
   type StorePaging,
   type Tenant,
+  type UsageHour,
 } from "@tollgate/core/store";
 import type {
   ClaimKey,
@@ -59,9 +61,14 @@ export interface State {
   readonly leases: Map<string, Lease>;
   readonly budgets: Map<string, Budget>;
   readonly rateLimits: Map<string, RateLimit>;
+  readonly adminTokens: Table<AdminTokenRow>;
   readonly raises: BudgetRaise[];
   readonly counters: Counters;
   readonly responses: Responses;
+  /** By time, then by the order written. */
+  readonly usage: Table<UsageHour>;
+  /** The cursor of each organization's last folded Step. */
+  readonly usageMarks: Map<string, string>;
   /** By `claimKeyOf`. */
   readonly claims: Map<string, ClaimRecord>;
   budgetsVersion: number;
@@ -90,9 +97,12 @@ export function createState(): State {
     leases: new Map(),
     budgets: new Map(),
     rateLimits: new Map(),
+    adminTokens: createTable("admin tokens", ({ token }) => token.createdAt),
     raises: [],
     counters: createCounters(),
     responses: createResponses(),
+    usage: createTable("usage", ({ hour }) => hour),
+    usageMarks: new Map(),
     claims: new Map(),
     budgetsVersion: 0,
     policyVersion: null,
@@ -116,6 +126,13 @@ export interface KeyRow extends RowName {
   readonly secrets: SecretRow[];
   /** Its most recently updated Sessions, by source. */
   readonly recent: Map<string, RecentSessions>;
+}
+
+/** A token for the admin API. It belongs to no organization. */
+export interface AdminTokenRow extends RowName {
+  token: AdminToken;
+  /** In hex. */
+  readonly digest: string;
 }
 
 export interface SecretRow {
@@ -193,6 +210,8 @@ interface Table<Row extends RowName> {
   all(query: Omit<TableQuery<Row>, "direction">): readonly Row[];
   /** A page of matching rows. */
   page(query: TableQuery<Row>, paging: StorePaging): StorePage<Row>;
+  /** The cursor behind a row, in either direction. */
+  cursorOf(row: Row): string;
 }
 
 interface TableQuery<Row> {
@@ -253,6 +272,10 @@ function createTable<Row extends RowName>(
       rows.delete(row.id);
       entries.splice(placeOf(entries, entry), 1);
     },
+    cursorOf({ organizationId, id }) {
+      const entry = rowsOf(organizationId).get(id);
+      return entry ? cursorOf(entry) : "";
+    },
     *rows() {
       for (const { row } of entries) yield row;
     },
@@ -279,7 +302,7 @@ function isIn(tenant: Tenant, { organizationId }: RowName): boolean {
   return tenant === null || organizationId === tenant;
 }
 
-/** The index where a page starts: at one end, or next to the last row of the previous page. */
+/** The index where a page starts: at one end, or next to the last row of the previous page, even if that row is gone. */
 function startOf(
   name: string,
   entries: readonly Entry<unknown>[],
@@ -287,7 +310,10 @@ function startOf(
 ): number {
   if (cursor === null) return step === 1 ? 0 : entries.length - 1;
   const { order, tie } = decodeCursor(name, cursor);
-  return placeOf(entries, { time: order, written: Number(tie) }) + (step === 1 ? 1 : -1);
+  const written = Number(tie);
+  return step === 1
+    ? placeOf(entries, { time: order, written: written + 1 })
+    : placeOf(entries, { time: order, written }) - 1;
 }
 
 /** The number of entries before this place. */

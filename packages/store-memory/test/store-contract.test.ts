@@ -1,3 +1,4 @@
+import { describeAdministration } from "@tollgate/conformance/administration-contract";
 import {
   describeSharedStoreContract,
   describeStoreContract,
@@ -13,3 +14,5 @@ describeSharedStoreContract("memoryStore handed on", {
     return { store, another: async () => store };
   },
 });
+
+describeAdministration("memoryStore", { open: memoryStore });

@@ -100,6 +100,7 @@ export function postgresStore(source: PostgresSource, options: PostgresStoreOpti
     contract: 1,
     migrate: (mode) => database.migrate(mode),
     close: () => database.close(),
+    status: () => database.status(),
     openStep: async (intent) => (await driver.open((view) => openStep(view, intent))).result,
     openAttempt: async (intent) =>
       (await driver.settle((view) => openAttempt(view, intent))).result,
@@ -127,9 +128,9 @@ function openDatabase(source: PostgresSource, options: PostgresStoreOptions): Da
   const { schema = "tollgate", migrate = "auto", namedStatements = true } = options;
   const settings = { schema, migrate, namedStatements };
   if ("pool" in source)
-    return createDatabase({ ...settings, pool: source.pool, end: async () => {} });
+    return createDatabase({ ...settings, pool: source.pool, most: null, end: async () => {} });
   const pool = openPool(source.url);
-  return createDatabase({ ...settings, pool, end: () => pool.end() });
+  return createDatabase({ ...settings, pool, most: maxConnections, end: () => pool.end() });
 }
 
 /** A pool that belongs to the store. */

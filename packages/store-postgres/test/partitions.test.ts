@@ -263,7 +263,7 @@ it("creates partitions next to a large default partition without scanning it und
   const verbose = "SET client_min_messages = debug1";
   await pool.query(verbose);
   const database = createDatabase({
-    ...{ pool, schema, migrate: "auto", namedStatements: true },
+    ...{ pool, schema, migrate: "auto", namedStatements: true, most: 1 },
     end: () => pool.end(),
   });
   await makePartitions(database, keep, -1);

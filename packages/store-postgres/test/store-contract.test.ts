@@ -1,3 +1,4 @@
+import { describeAdministration } from "@tollgate/conformance/administration-contract";
 import {
   describeSharedStoreContract,
   describeStoreContract,
@@ -22,4 +23,8 @@ describeSharedStoreContract("postgresStore in one schema", {
     const open = () => postgresStore({ url }, { schema });
     return { store: open(), another: async () => open() };
   },
+});
+
+describeAdministration("postgresStore", {
+  open: async () => postgresStore({ url }, { schema: await emptySchema() }),
 });

@@ -92,6 +92,25 @@ it("opens in few commits what a pace allows, although each Step arrives at its o
   expect(rows[0].commits).toBeLessThan(opened / 2);
 });
 
+it("settles a Step while another process has locked its pace of requests", async () => {
+  const { schema, store } = await openStores();
+  const pace = {
+    ...hold(2_000_000),
+    unit: "requests_pace",
+    amount: 1_000,
+    floor: 1_000_000,
+  } as const;
+  await store.openStep(stepIntent("paced", [pace]));
+  await withClient(async (client) => {
+    await client.query("BEGIN");
+    await client.query(`SELECT FROM ${schema}.budget_counters FOR UPDATE`);
+    expect(await store.settleStep(stepSettlement("paced"))).toMatchObject({ settled: true });
+    await client.query("COMMIT");
+  });
+  const { data } = await store.budgets.counters({ budgetId: "budget" }, page);
+  expect(data).toMatchObject([{ settled: 1_001_000, held: 0 }]);
+});
+
 it("opens the other Steps of a statement in which one fails", async () => {
   const { store } = await openStores();
   await store.openStep(stepIntent("taken"));

@@ -16,6 +16,7 @@ const conditions = createConditions({
   leafKey: "",
   contains: (column, parameter) => `instr(${column}, ${parameter}) > 0`,
   isOneOf: (column, parameter) => `${column} = ANY(${parameter})`,
+  jsonArray: (columns) => `json_array(${columns.join(", ")})`,
   joinPage: (table, page) => `JOIN LATERAL (SELECT * FROM ${table} ${page}) r`,
   locked: (statement) => statement,
   databaseTime: null,

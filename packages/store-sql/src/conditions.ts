@@ -7,6 +7,7 @@ import type {
   StepQuery,
   SummaryQuery,
   Tenant,
+  UsageRepository,
 } from "@tollgate/core/store";
 import { changesAlone } from "./changes-alone.ts";
 import type { SqlDialect, SqlValue } from "./dialect.ts";
@@ -30,6 +31,8 @@ export interface Conditions {
     readonly subject?: string;
     readonly periodStart?: number;
   }): readonly Condition[];
+  /** Sums by hour. */
+  ofUsage(query: Parameters<UsageRepository["hours"]>[0]): readonly Condition[];
 }
 
 /** Builds filters for a dialect. */
@@ -96,6 +99,7 @@ export function createConditions(dialect: SqlDialect): Conditions {
       ...anyOf("host", query.host),
     ],
     ofSummary: ofWholeSteps,
+    ofUsage: (query) => [...tenant(query.organizationId), ...within("hour", query)],
     ofDecisions: (query) => [
       { text: listed.decisions, parameters: {} },
       ...tenant(query.organizationId),

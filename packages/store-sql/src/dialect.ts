@@ -31,6 +31,8 @@ export interface SqlDialect {
   isOneOf(column: string, parameter: string): string;
   /** A condition: the column's text contains the parameter's. */
   contains(column: string, parameter: string): string;
+  /** An expression: the columns' texts as a JSON array. */
+  jsonArray(columns: readonly string[]): string;
   /** Joins a page of a table's rows, as `r`, to each organization `o` of a FROM. */
   joinPage(table: string, page: string): string;
   /** Locks the rows that a statement reads until its transaction ends. */

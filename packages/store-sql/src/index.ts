@@ -27,6 +27,7 @@ export {
   stepReadColumns,
   stepToRow,
 } from "./rows/step-row.ts";
+export { usageToRow } from "./rows/usage-row.ts";
 export { schemaSteps, schemaVersion } from "./schema.ts";
 export {
   type Answer,

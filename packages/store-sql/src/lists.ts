@@ -1,8 +1,10 @@
+import { adminTokenColumns } from "./rows/admin-token-row.ts";
 import { decisionColumns } from "./rows/decision-row.ts";
 import { keyColumns } from "./rows/key-row.ts";
 import { leafColumns } from "./rows/leaf-row.ts";
 import { sessionColumns } from "./rows/session-row.ts";
 import { stepReadColumns } from "./rows/step-row.ts";
+import { usageColumns } from "./rows/usage-row.ts";
 import type { PagedList } from "./select-page.ts";
 
 const newestFirst = {
@@ -45,6 +47,14 @@ export const lists = {
     order: "at",
     ...newestFirst,
   },
+  adminTokens: {
+    name: "admin tokens",
+    table: "admin_tokens",
+    byOrganization: false,
+    columns: adminTokenColumns,
+    order: "created_at",
+    ...newestFirst,
+  },
   counters: {
     name: "counters",
     table: "budget_counters",
@@ -61,6 +71,15 @@ export const lists = {
     columns: leafColumns,
     order: "at",
     ...newestFirst,
+  },
+  usage: {
+    name: "usage",
+    table: "usage_hours",
+    byOrganization: true,
+    columns: usageColumns,
+    order: "hour",
+    direction: "ASC",
+    tie: { column: "id", direction: "ASC", type: "text" },
   },
   leaves: {
     name: "leaves",

@@ -22,6 +22,7 @@ export function schemaSteps(dialect: SqlDialect): ReadonlyMap<number, readonly s
         ...claims(dialect),
         ...evidence(dialect),
         ...budgets(dialect),
+        ...usage(dialect),
       ],
     ],
   ]);
@@ -37,8 +38,8 @@ function identity({ text, integer, bytes, keyedTable }: SqlDialect): readonly st
     `CREATE TABLE api_keys (
       organization_id ${text} NOT NULL, id ${text} NOT NULL, user_id ${text} NOT NULL, label ${text} NOT NULL,
       prefix ${text} NOT NULL, default_data_class ${text} NOT NULL, minimum_data_class ${text} NOT NULL,
-      models ${text}, created_at ${integer} NOT NULL, expires_at ${integer}, revoked_at ${integer},
-      last_used_at ${integer}, version ${integer} NOT NULL, sequence ${integer} NOT NULL,
+      models ${text}, aliases ${text}, created_at ${integer} NOT NULL, expires_at ${integer},
+      revoked_at ${integer}, last_used_at ${integer}, version ${integer} NOT NULL, sequence ${integer} NOT NULL,
       PRIMARY KEY (organization_id, id))${keyedTable}`,
     `CREATE INDEX api_keys_by_time ON api_keys (organization_id, created_at, sequence)
       WHERE ${listed.keys}`,
@@ -51,6 +52,14 @@ function identity({ text, integer, bytes, keyedTable }: SqlDialect): readonly st
       digest ${bytes} NOT NULL PRIMARY KEY, organization_id ${text} NOT NULL, key_id ${text} NOT NULL,
       expires_at ${integer})${keyedTable}`,
     `CREATE INDEX key_secrets_by_key ON key_secrets (organization_id, key_id)`,
+    // `organizations` is a JSON array, or null for all.
+    `CREATE TABLE admin_tokens (
+      id ${text} NOT NULL PRIMARY KEY, digest ${bytes} NOT NULL, label ${text} NOT NULL, prefix ${text} NOT NULL,
+      role ${text} NOT NULL, organizations ${text}, transcripts ${text}, created_at ${integer} NOT NULL,
+      expires_at ${integer} NOT NULL, revoked_at ${integer}, last_used_at ${integer},
+      sequence ${integer} NOT NULL)${keyedTable}`,
+    `CREATE UNIQUE INDEX admin_tokens_by_digest ON admin_tokens (digest)`,
+    `CREATE INDEX admin_tokens_by_time ON admin_tokens (created_at, sequence)`,
     `CREATE TABLE processes (
       id ${text} NOT NULL PRIMARY KEY, renewal ${integer} NOT NULL,
       lapses_at ${integer} NOT NULL)${keyedTable}`,
@@ -244,5 +253,16 @@ function budgets({ text, integer, keyedTable, holdsTable }: SqlDialect): readonl
       usage ${text} NOT NULL, cost ${integer}, held_by ${integer}, usd_delta ${integer} NOT NULL,
       tokens_delta ${integer} NOT NULL, sequence ${integer} NOT NULL,
       PRIMARY KEY (organization_id, step_id, id))${keyedTable}`,
+  ];
+}
+
+function usage({ text, integer, keyedTable }: SqlDialect): readonly string[] {
+  return [
+    // Sums over Steps by hour. A fold of Steps adds rows, and so does each correction; no row changes.
+    `CREATE TABLE usage_hours (
+      organization_id ${text} NOT NULL, hour ${integer} NOT NULL, id ${text} NOT NULL, folded ${text} NOT NULL,
+      PRIMARY KEY (organization_id, hour, id))${keyedTable}`,
+    `CREATE TABLE usage_marks (
+      organization_id ${text} NOT NULL PRIMARY KEY, mark ${text} NOT NULL)${keyedTable}`,
   ];
 }

@@ -19,6 +19,7 @@ const dialect: SqlDialect = {
   leafKey: "",
   contains: (column, parameter) => `instr(${column}, ${parameter}) > 0`,
   isOneOf: (column, parameter) => `${column} = ANY(${parameter})`,
+  jsonArray: (columns) => `json_array(${columns.join(", ")})`,
   joinPage: (table, page) => `EACH ${table} (${page.trim()})`,
   locked: (statement) => statement,
   databaseTime: null,

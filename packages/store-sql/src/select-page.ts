@@ -124,7 +124,8 @@ export function pageOf<Record>(
   return { data: shown.map(fromRow), nextCursor };
 }
 
-function cursorAt({ name, order, tie }: PagedList, row: unknown): string {
+/** The cursor behind a row. */
+export function cursorAt({ name, order, tie }: PagedList, row: unknown): string {
   const read = readRow(row);
   const tied = tie && (tie.type === "text" ? read.text(tie.column) : read.integer(tie.column));
   return encodeCursor(name, { order: read.integer(order), tie: String(tied ?? "") });

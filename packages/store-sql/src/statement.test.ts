@@ -17,6 +17,7 @@ const numbered: SqlDialect = {
   leafKey: "",
   contains: (column, parameter) => `instr(${column}, ${parameter}) > 0`,
   isOneOf: (column, parameter) => `${column} = ANY(${parameter})`,
+  jsonArray: (columns) => `json_array(${columns.join(", ")})`,
   joinPage: (table, page) => `JOIN LATERAL (SELECT * FROM ${table} ${page}) r`,
   locked: (statement) => statement,
   databaseTime: null,

@@ -15,6 +15,7 @@ import { partColumns, partToRow } from "./rows/part-row.ts";
 import { responseRecordColumns, responseRecordToRow } from "./rows/response-row.ts";
 import { sessionColumns, sessionToRow } from "./rows/session-row.ts";
 import { endToRow, nextAttemptToRow, stepColumns, stepToRow } from "./rows/step-row.ts";
+import { usageColumns, usageToRow } from "./rows/usage-row.ts";
 import { insertInto, type SqlParameters } from "./statement.ts";
 import { holdColumns } from "./statements/hold.ts";
 
@@ -82,6 +83,7 @@ export const writes = {
   hold: insertion("insert", "holds", holdColumns),
   settledHold: update("holds", ofHold, ["settled"]),
   correction: insertion("insert", "corrections", correctionColumns, "sequence"),
+  usageHour: insertion("note", "usage_hours", usageColumns),
   leaf: insertion("insert", "leaves", leafColumns, "sequence"),
 } as const satisfies Readonly<Record<string, RowWrite>>;
 
@@ -196,10 +198,8 @@ export function rowsOf(operation: RowOperation, sequence: number): readonly Name
         ["erasedErrors", erased],
       ];
     }
-    case "mark erased": {
-      const { organizationId: organization_id, updated } = operation.row;
-      return [["erasure", { organization_id, updated }]];
-    }
+    case "mark erased":
+      return [["erasure", erasureToRow(operation.row)]];
     case "insert decision":
     case "claim decision": {
       const { owner, decision } = operation.row;
@@ -212,6 +212,8 @@ export function rowsOf(operation: RowOperation, sequence: number): readonly Name
       return [["settledHold", holdToRow(operation.row)]];
     case "insert correction":
       return [["correction", correctionToRow(operation.row, sequence)]];
+    case "insert usage":
+      return [["usageHour", usageToRow(operation.row)]];
     case "insert leaf":
       return [["leaf", leafToRow(operation.row, sequence)]];
   }
@@ -234,6 +236,13 @@ export function rowOfClaim(
 }
 
 const nothing = new Uint8Array();
+
+function erasureToRow({
+  organizationId,
+  updated,
+}: Extract<RowOperation, { write: "mark erased" }>["row"]): SqlParameters {
+  return { organization_id: organizationId, updated };
+}
 
 function nameToRow({ organizationId, id }: RowName): SqlParameters {
   return { organization_id: organizationId, id };

@@ -1,8 +1,7 @@
-import type { BudgetCounter } from "@tollgate/core/store";
+import { type BudgetCounter, isSameCounter } from "@tollgate/core/store";
 import {
   type Change,
   idTakenError,
-  isSameCounter,
   moveCounter,
   type Operation,
   type RowName,
@@ -27,6 +26,7 @@ import {
   type SqlParameters,
   sessionToRow,
   stepToRow,
+  usageToRow,
   writes,
 } from "@tollgate/store-sql";
 import type { SqliteConnection } from "./connection.ts";
@@ -88,11 +88,8 @@ function apply(
     case "insert session":
     case "update session":
       return writeSession(target, operation);
-    case "insert turn": {
-      const { organizationId, id, sessionId } = operation.row;
-      const turn = { organization_id: organizationId, id, session_id: sessionId };
-      return insert(writes.turn.statement, turn);
-    }
+    case "insert turn":
+      return insert(writes.turn.statement, turnToRow(operation.row));
     case "insert part":
       return insert(writes.part.statement, partToRow(operation.row));
     case "insert error":
@@ -116,6 +113,8 @@ function apply(
     }
     case "insert correction":
       return insert(writes.correction.statement, correctionToRow(operation.row, sequence));
+    case "insert usage":
+      return insert(writes.usageHour.statement, usageToRow(operation.row));
     case "insert response":
       return run(writes.response.statement, responseRecordToRow(operation.row));
     case "remove response":
@@ -160,6 +159,13 @@ const nothing = new Uint8Array();
 
 function nameToRow({ organizationId, id }: RowName): SqlParameters {
   return { organization_id: organizationId, id };
+}
+
+function turnToRow({
+  sessionId,
+  ...name
+}: Extract<Operation, { readonly write: "insert turn" }>["row"]): SqlParameters {
+  return { ...nameToRow(name), session_id: sessionId };
 }
 
 function insertStep(

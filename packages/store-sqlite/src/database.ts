@@ -1,3 +1,4 @@
+import type { StoreStatus } from "@tollgate/core/store";
 import { readRow } from "@tollgate/store-sql";
 import { createConnection, type SqliteClient, type SqliteConnection } from "./connection.ts";
 import { storeFailure, waitWhileBusy } from "./failure.ts";
@@ -14,6 +15,7 @@ export interface Database {
   erase<Result>(operation: WriteOperation<Result>): Promise<Result>;
   read<Result>(query: (connection: SqliteConnection) => Result): Promise<Result>;
   close(): Promise<void>;
+  status(): StoreStatus;
 }
 
 /** How to open the connection, and whether the store closes it. */
@@ -68,6 +70,7 @@ export function createDatabase({ open, isMissing, ownsClient }: ClientSource): D
       return result;
     },
     read: (query) => waitWhileBusy(() => query(ready())),
+    status: () => ({ waiting: groupCommit.waiting(), inUse: opened ? 1 : 0, most: 1 }),
     async close() {
       await groupCommit.drained();
       closed = true;

@@ -10,6 +10,8 @@ interface GroupCommit {
   write<Result>(operation: WriteOperation<Result>): Promise<Result>;
   /** Resolves when no write is queued or running. */
   drained(): Promise<void>;
+  /** How many writes are queued. */
+  waiting(): number;
 }
 
 /** The work of one transaction. */
@@ -81,6 +83,7 @@ export function createGroupCommit(commit: Commit): GroupCommit {
         if (!isFlushing) flushSoon();
       });
     },
+    waiting: () => queue.length,
     drained: () =>
       new Promise((resolve) => {
         if (isFlushing) drained.push(resolve);

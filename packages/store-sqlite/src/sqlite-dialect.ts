@@ -22,6 +22,7 @@ export const sqliteDialect: SqlDialect = {
   leafKey: "",
   isOneOf: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
   contains: (column, parameter) => `instr(${column}, ${parameter}) > 0`,
+  jsonArray: (columns) => `json_array(${columns.join(", ")})`,
   joinPage: (table, page) =>
     `CROSS JOIN ${table} r
       ON r.organization_id = o.id AND r.id IN (SELECT id FROM ${table} ${page})`,

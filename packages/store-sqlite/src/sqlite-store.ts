@@ -83,6 +83,7 @@ export function sqliteStore(options: SqliteSource): Store {
     contract: 1,
     migrate: (mode) => database.migrate(mode),
     close: () => database.close(),
+    status: () => database.status(),
     openStep: (intent) => carryOut((view) => openStep(view, intent)),
     openAttempt: (intent) => carryOut((view) => openAttempt(view, intent)),
     settleStep: (settlement) => carryOut((view) => settleStep(view, settlement)),

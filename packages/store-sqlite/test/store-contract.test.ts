@@ -1,3 +1,4 @@
+import { describeAdministration } from "@tollgate/conformance/administration-contract";
 import {
   describeSharedStoreContract,
   describeStoreContract,
@@ -25,3 +26,5 @@ describeSharedStoreContract("sqliteStore on one file", {
     };
   },
 });
+
+describeAdministration("sqliteStore", { open: () => sqliteStore({ filename: migratedFile() }) });

@@ -14,17 +14,20 @@ export interface AcquiredClient {
 }
 
 /** Takes connections from a pool, and limits how many calls wait and how long, whatever the pool's own limits. */
-export function createAcquire(pool: PostgresPool): () => Promise<AcquiredClient> {
+export function createAcquire(pool: PostgresPool) {
   let waiting = 0;
-  return async () => {
-    if (waiting >= maxWaiting)
-      throw new PostgresFailure(`${maxWaiting} calls wait for a connection already`);
-    waiting++;
-    try {
-      return await acquireFrom(pool);
-    } finally {
-      waiting--;
-    }
+  return {
+    async acquire(): Promise<AcquiredClient> {
+      if (waiting >= maxWaiting)
+        throw new PostgresFailure(`${maxWaiting} calls wait for a connection already`);
+      waiting++;
+      try {
+        return await acquireFrom(pool);
+      } finally {
+        waiting--;
+      }
+    },
+    waiting: () => waiting,
   };
 }
 

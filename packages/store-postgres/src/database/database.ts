@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
+import type { StoreStatus } from "@tollgate/core/store";
 import { commitIn } from "../driver/commit.ts";
 import { byIndexes } from "../driver/commit-function.ts";
 import { createDriver, type Driver } from "../driver/driver.ts";
@@ -36,6 +37,7 @@ export interface Database {
   read<Result>(query: (connection: Connection) => Promise<Result>): Promise<Result>;
   /** Waits for running calls. */
   close(): Promise<void>;
+  status(): StoreStatus;
 }
 
 /** How a database is opened. */
@@ -44,6 +46,8 @@ export interface DatabaseOptions {
   readonly schema: string;
   readonly migrate: "auto" | "check";
   readonly namedStatements: boolean;
+  /** The most connections of the pool; null if it belongs to the application. */
+  readonly most: number | null;
   /** Ends the pool if it belongs to the store. */
   readonly end: () => Promise<void>;
   readonly chance?: RetryTiming;
@@ -61,11 +65,12 @@ export function createDatabase(options: DatabaseOptions): Database {
   const commit = commitIn(schema);
   const prepare = createPrepare({ qualify, namedStatements: options.namedStatements });
   const tryAgain = createRetry(chance);
-  const acquire = createAcquire(pool);
+  const pooled = createAcquire(pool);
   const running = new Set<Promise<unknown>>();
   // The pool replaces an idle connection that breaks. Without a listener, its error event would end the host process.
   const ignore = (): void => {};
   pool.on("error", ignore);
+  let inUse = 0;
   let checked: Promise<void> | null = null;
   let closing: Promise<void> | null = null;
 
@@ -73,10 +78,12 @@ export function createDatabase(options: DatabaseOptions): Database {
     commits: boolean,
     use: (connection: Connection) => Promise<Result>,
   ): Promise<Result> => {
-    const client = await acquire();
+    const client = await pooled.acquire();
+    inUse++;
     try {
       return await use(createConnection(client, { prepare, qualify, commits }));
     } finally {
+      inUse--;
       client.release();
     }
   };
@@ -155,6 +162,7 @@ export function createDatabase(options: DatabaseOptions): Database {
       });
       return closing;
     },
+    status: () => ({ waiting: pooled.waiting(), inUse, most: options.most }),
   };
 }
 

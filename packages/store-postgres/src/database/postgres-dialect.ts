@@ -20,6 +20,7 @@ export const postgresDialect: SqlDialect = {
   leafKey: ", PRIMARY KEY (organization_id, sequence)",
   isOneOf: (column, parameter) => `${column} = ANY(CAST(${parameter} AS TEXT[]))`,
   contains: (column, parameter) => `strpos(${column}, ${parameter}) > 0`,
+  jsonArray: (columns) => `CAST(json_build_array(${columns.join(", ")}) AS TEXT)`,
   joinPage: (table, page) => `CROSS JOIN LATERAL (SELECT * FROM ${table} ${page}) AS r`,
   locked: (statement) => `${statement} FOR NO KEY UPDATE`,
   // The time of the statement. The transaction may have started earlier and waited since.

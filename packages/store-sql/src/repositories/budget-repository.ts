@@ -67,12 +67,29 @@ export function createRateLimitRepository(
         const row = rateLimitToRow(rateLimit, yield* nextNumber());
         return yield* run(administrationStatements.insertRateLimit, row);
       }),
-    update: (rateLimit, leaf) =>
-      change(leaf, () =>
-        run(administrationStatements.updateRateLimit, rateLimitToRow(rateLimit, 0)),
-      ),
-    remove: (id, leaf) => change(leaf, () => run(administrationStatements.removeRateLimit, { id })),
+    update: (rateLimit, leaf, check) =>
+      change(leaf, function* () {
+        yield* checkRow(administrationStatements.rateLimit, rateLimit, rateLimitFromRow, check);
+        return yield* run(administrationStatements.updateRateLimit, rateLimitToRow(rateLimit, 0));
+      }),
+    remove: (id, leaf, check) =>
+      change(leaf, function* () {
+        yield* checkRow(administrationStatements.rateLimit, { id }, rateLimitFromRow, check);
+        return yield* run(administrationStatements.removeRateLimit, { id });
+      }),
   };
+}
+
+/** Shows a row that is about to change to its check. Changes run one at a time, so nothing else changes it in between. */
+function* checkRow<Row>(
+  statement: string,
+  { id }: { readonly id: string },
+  fromRow: (row: unknown) => Row,
+  check: ((before: Row) => void) | undefined,
+): Script<void> {
+  if (check === undefined) return;
+  const row = yield* get(statement, { id });
+  if (row !== undefined) check(fromRow(row));
 }
 
 /** Whether a budget or a rate limit has this id. */
@@ -98,10 +115,14 @@ export function createBudgetRepository(
         yield* forgetRaises(budget.id);
         return 1;
       }),
-    update: (budget, leaf) =>
-      change(leaf, () => run(administrationStatements.updateBudget, budgetToRow(budget, 0))),
-    remove: (id, leaf) =>
+    update: (budget, leaf, check) =>
       change(leaf, function* () {
+        yield* checkRow(administrationStatements.budget, budget, budgetFromRow, check);
+        return yield* run(administrationStatements.updateBudget, budgetToRow(budget, 0));
+      }),
+    remove: (id, leaf, check) =>
+      change(leaf, function* () {
+        yield* checkRow(administrationStatements.budget, { id }, budgetFromRow, check);
         if ((yield* run(administrationStatements.removeBudget, { id })) === 0) return 0;
         yield* forgetRaises(id);
         return 1;

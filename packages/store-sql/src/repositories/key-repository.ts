@@ -1,4 +1,6 @@
 import {
+  type AdminToken,
+  type AdminTokenRepository,
   type ApiKey,
   GatewayError,
   type KeyEntry,
@@ -13,6 +15,7 @@ import {
 import type { Conditions } from "../conditions.ts";
 import type { SqlDialect } from "../dialect.ts";
 import { lists } from "../lists.ts";
+import { adminTokenColumns, adminTokenFromRow, adminTokenToRow } from "../rows/admin-token-row.ts";
 import {
   foundKeyFromRow,
   foundSecretFromRow,
@@ -31,6 +34,7 @@ import {
   type Script,
   type ScriptDatabase,
 } from "../script.ts";
+import { insertInto, type SqlParameters } from "../statement.ts";
 import { administrationStatements } from "../statements/administration.ts";
 import { insertLeaf, type ReadPage, readById } from "./reading.ts";
 
@@ -134,12 +138,13 @@ function* change(
 
 function* rotate(
   selected: Script<readonly ApiKey[]>,
-  { organizationId, id, at, digest, prefix, oldSecretsEnd, leaf }: KeyRotation,
+  { organizationId, id, at, digest, prefix, oldSecretsEnd, check, leaf }: KeyRotation,
 ): Script<ApiKey | null> {
   const [key] = yield* selected;
   if (!key || key.prefix === "") return null;
   if ((yield* requireFree(digest, key)) === "given") return key;
   if (!keyIsLive(key, at)) return null;
+  check?.(key);
   const ending = { organization_id: organizationId, id, at: oldSecretsEnd };
   yield* run(administrationStatements.endSecrets, ending);
   yield* insertSecret(digest, key);
@@ -183,4 +188,50 @@ function nameOf({
   readonly keyId: string;
 }): string {
   return JSON.stringify([organizationId, keyId]);
+}
+
+type TokenInsertion = Parameters<AdminTokenRepository["insert"]>[0];
+type TokenRevocation = Parameters<AdminTokenRepository["revoke"]>[0];
+
+const selectToken = `SELECT ${adminTokenColumns.join(", ")} FROM admin_tokens`;
+const tokenStatements = {
+  insert: `${insertInto("admin_tokens", adminTokenColumns)} ON CONFLICT DO NOTHING`,
+  byDigest: `${selectToken} WHERE digest = :digest`,
+  byId: `${selectToken} WHERE id = :id`,
+  revoke: "UPDATE admin_tokens SET revoked_at = :at WHERE id = :id AND revoked_at IS NULL",
+  touch: `UPDATE admin_tokens SET last_used_at = :at
+    WHERE id = :id AND (last_used_at IS NULL OR last_used_at < :at)`,
+} as const;
+
+export function createAdminTokenRepository(
+  database: ScriptDatabase,
+  readPage: ReadPage,
+): AdminTokenRepository {
+  return {
+    insert: (entry) => database.write(() => insertToken(entry), anyway),
+    findByDigest: (digest) => database.read(() => findToken(tokenStatements.byDigest, { digest })),
+    get: (id) => database.read(() => findToken(tokenStatements.byId, { id })),
+    list: (paging) => readPage(lists.adminTokens, [], paging, adminTokenFromRow),
+    // It returns whether it ended the token. A second run would return the opposite.
+    revoke: (revocation) => database.write(() => revokeToken(revocation), once),
+    async touch(use) {
+      await database.write(() => run(tokenStatements.touch, use), anyway);
+    },
+  };
+}
+
+function* insertToken({ token, digest, leaf }: TokenInsertion): Script<void> {
+  const row = adminTokenToRow(token, digest, yield* nextNumber());
+  if ((yield* run(tokenStatements.insert, row)) > 0) yield* insertLeaf(leaf);
+}
+
+function* findToken(statement: string, parameters: SqlParameters): Script<AdminToken | null> {
+  const row = yield* get(statement, parameters);
+  return row === undefined ? null : adminTokenFromRow(row);
+}
+
+function* revokeToken({ id, at, leaf }: TokenRevocation): Script<boolean> {
+  if ((yield* run(tokenStatements.revoke, { id, at })) === 0) return false;
+  yield* insertLeaf(leaf);
+  return true;
 }

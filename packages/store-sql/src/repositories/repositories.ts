@@ -40,9 +40,10 @@ import { leaseStatements } from "../statements/lease.ts";
 import { openStepStatements } from "../statements/open-step.ts";
 import { transcriptStatements } from "../statements/transcript.ts";
 import { createBudgetRepository, createRateLimitRepository } from "./budget-repository.ts";
-import { createKeyRepository } from "./key-repository.ts";
+import { createAdminTokenRepository, createKeyRepository } from "./key-repository.ts";
 import { createReadPage, insertLeaf, type ReadPage, readById } from "./reading.ts";
 import { createDecisionRepository, createStepRepository } from "./step-repository.ts";
+import { createUsageRepository } from "./usage-repository.ts";
 
 /** The repositories whose reads and writes are the same on every database. */
 interface SqlRepositories
@@ -53,7 +54,9 @@ interface SqlRepositories
     | "decisions"
     | "budgets"
     | "rateLimits"
+    | "adminTokens"
     | "evidence"
+    | "usage"
     | "renewLease"
     | "lapsedSteps"
   > {
@@ -70,7 +73,7 @@ export function createRepositories(database: ScriptDatabase, dialect: SqlDialect
   const readPage = createReadPage(database, dialect);
   return {
     keys: createKeyRepository(database, dialect, conditions, readPage),
-    connections: createConnectionRepository(database),
+    connections: createConnectionRepository(database, dialect),
     sessions: {
       get: (organizationId, id) =>
         database.read(() => readById(sessions, { organizationId, id }, sessionFromRow)),
@@ -83,7 +86,9 @@ export function createRepositories(database: ScriptDatabase, dialect: SqlDialect
     decisions: createDecisionRepository(database, conditions, readPage),
     budgets: createBudgetRepository(database, dialect, conditions, readPage),
     rateLimits: createRateLimitRepository(database, dialect),
+    adminTokens: createAdminTokenRepository(database, readPage),
     evidence: createEvidenceRepository(database, dialect, conditions, readPage),
+    usage: createUsageRepository(database, dialect, conditions, readPage),
     renewLease: (renewal) => database.write(() => renewLease(dialect, renewal), anyway),
     lapsedSteps: (query) => database.read(() => lapsedSteps(dialect, query)),
   };
@@ -180,9 +185,13 @@ type ConnectionChange<Verb extends "set" | "remove" | "rewrap"> = Parameters<
   ConnectionRepository[Verb]
 >[0];
 
-function createConnectionRepository(database: ScriptDatabase): ConnectionRepository {
+function createConnectionRepository(
+  database: ScriptDatabase,
+  { locked }: SqlDialect,
+): ConnectionRepository {
+  const found = locked(connectionStatements.find);
   return {
-    set: (change) => database.write(() => setConnection(change), anyway),
+    set: (change) => database.write(() => setConnection(found, change), anyway),
     get: (organizationId, gateway) => database.read(() => findConnection(organizationId, gateway)),
     async list(asked, paging) {
       const { text, parameters } = selectConnections(asked, paging);
@@ -190,12 +199,21 @@ function createConnectionRepository(database: ScriptDatabase): ConnectionReposit
       return connectionPage(rows, paging);
     },
     // It returns whether it removed a row. A second run would return the opposite.
-    remove: (change) => database.write(() => removeConnection(change), once),
+    remove: (change) => database.write(() => removeConnection(found, change), once),
     rewrap: (change) => database.write(() => rewrapConnection(change), anyway),
   };
 }
 
-function* setConnection({ connection, leaf }: ConnectionChange<"set">): Script<void> {
+function* setConnection(
+  found: string,
+  { connection, leaf, check }: ConnectionChange<"set">,
+): Script<void> {
+  const { organizationId: organization_id, gateway } = connection;
+  const row = yield* get(found, { organization_id, gateway });
+  const before = row === undefined ? null : connectionFromRow(row);
+  // It is set already if this is a repetition.
+  if (before !== null && Buffer.compare(before.credential, connection.credential) === 0) return;
+  check?.(before);
   if ((yield* run(connectionStatements.set, connectionToRow(connection))) > 0)
     yield* insertLeaf(leaf);
 }
@@ -205,13 +223,13 @@ function* findConnection(organizationId: string, gateway: string): Script<Sealed
   return row === undefined ? null : connectionFromRow(row);
 }
 
-function* removeConnection({
-  organizationId,
-  gateway,
-  id,
-  leaf,
-}: ConnectionChange<"remove">): Script<boolean> {
+function* removeConnection(
+  found: string,
+  { organizationId, gateway, id, leaf, check }: ConnectionChange<"remove">,
+): Script<boolean> {
   const place = { organization_id: organizationId, gateway, id };
+  const row = yield* get(found, { organization_id: organizationId, gateway });
+  if (row !== undefined) check?.(connectionFromRow(row));
   if ((yield* run(connectionStatements.remove, place)) === 0) return false;
   yield* insertLeaf(leaf);
   return true;
@@ -251,6 +269,7 @@ function createEvidenceRepository(
     },
     changes: (query, paging) =>
       readPage(lists.changes, conditions.ofChanges(query), paging, leafFromRow),
+    record: (leaf) => database.write(() => insertLeaf(leaf), anyway),
     async notePolicy(note) {
       const noted = await database.read(() => versionIn(administrationStatements.policyVersion));
       // Every start calls this; only a process that has something to write takes the lock.

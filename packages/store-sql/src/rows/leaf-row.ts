@@ -59,10 +59,13 @@ const kinds: Readonly<Record<LeafKind, true>> = {
   "rate_limit.created": true,
   "rate_limit.updated": true,
   "rate_limit.removed": true,
+  "admin_token.created": true,
+  "admin_token.revoked": true,
   "response.deleted": true,
   "activity.removed": true,
   "transcripts.erased": true,
   correction: true,
+  "transcript.read": true,
   "policy.changed": true,
 };
 

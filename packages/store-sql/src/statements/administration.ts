@@ -15,7 +15,7 @@ export const administrationStatements = {
   insertKey: `${insertInto("api_keys", keyColumns)} ON CONFLICT DO NOTHING`,
   updateKey: `UPDATE api_keys SET label = :label, prefix = :prefix,
       default_data_class = :default_data_class, minimum_data_class = :minimum_data_class,
-      models = :models, expires_at = :expires_at, revoked_at = :revoked_at, version = :version
+      models = :models, aliases = :aliases, expires_at = :expires_at, revoked_at = :revoked_at, version = :version
     WHERE organization_id = :organization_id AND id = :id`,
   touchKey: `UPDATE api_keys SET last_used_at = :at
     WHERE organization_id = :organization_id AND id = :id
@@ -40,11 +40,13 @@ export const administrationStatements = {
     JOIN organizations o ON o.id = d.organization_id
     WHERE d.digest = :digest AND (d.expires_at IS NULL OR d.expires_at > :at)`,
   budgets: `SELECT ${budgetColumns.join(", ")} FROM budgets ORDER BY sequence`,
+  budget: `SELECT ${budgetColumns.join(", ")} FROM budgets WHERE id = :id`,
   insertBudget: `${insertInto("budgets", budgetColumns)} ON CONFLICT DO NOTHING`,
   updateBudget: `UPDATE budgets SET scope = :scope, unit = :unit, amount = :amount,
       period = :period, mode = :mode, warn_at = :warn_at WHERE id = :id`,
   removeBudget: "DELETE FROM budgets WHERE id = :id",
   rateLimits: `SELECT ${rateLimitColumns.join(", ")} FROM rate_limits ORDER BY sequence`,
+  rateLimit: `SELECT ${rateLimitColumns.join(", ")} FROM rate_limits WHERE id = :id`,
   insertRateLimit: insertInto("rate_limits", rateLimitColumns),
   updateRateLimit: `UPDATE rate_limits SET scope = :scope, unit = :unit, amount = :amount,
       period = :period, burst = :burst WHERE id = :id`,

@@ -43,8 +43,10 @@ function note(known: KnownRows, { write, row }: Operation, sequence: number): vo
       known.responses.remove(row.organizationId, row.id);
       break;
     case "insert hold":
-    case "settle hold":
       noteHold(known, row);
+      break;
+    case "settle hold":
+      noteSettled(known, row);
       break;
     case "move counter": {
       const counter = known.counters.get(row);
@@ -60,8 +62,13 @@ function noteStep({ steps }: KnownRows, record: StepRecord): void {
 
 function noteHold({ steps }: KnownRows, hold: HoldRecord): void {
   const open = steps.get(hold.organizationId, hold.stepId);
-  // If a Step continues, its settled holds are read again.
-  if (open) open.holds = hold.settled === null && open.holds ? [...open.holds, hold] : null;
+  if (open?.holds) open.holds = [...open.holds, hold];
+}
+
+/** If a Step continues, its settled holds are read again. */
+function noteSettled({ steps }: KnownRows, { organizationId, stepId }: HoldRecord): void {
+  const open = steps.get(organizationId, stepId);
+  if (open) open.holds = null;
 }
 
 /** Keeps only a few fields, because the entry outlives its request. */

@@ -1,0 +1,172 @@
+import type { EvidenceLeaf, RemovedSteps } from "@tollgate/core/store";
+import { describe, expect, it } from "vitest";
+import {
+  type SessionState,
+  sweepResponses,
+  sweepSteps,
+  sweepTranscripts,
+  type View,
+} from "../src/index.ts";
+import { viewOf } from "./view.ts";
+
+const view = viewOf({});
+const leafOf = ({ organizationId }: Pick<RemovedSteps, "organizationId">): EvidenceLeaf => ({
+  id: `leaf of ${organizationId}`,
+  organizationId,
+  kind: "activity.removed",
+  at: 1_000,
+  meta: "{}",
+  hash: new Uint8Array(32),
+});
+const written = (change: readonly { readonly write: string; readonly row: unknown }[]) =>
+  change.map(({ write, row }) => [write, row]);
+
+describe("a sweep of responses", () => {
+  const response = (id: string) => ({ organizationId: "acme", id });
+  const claim: ReturnType<View["expiredClaims"]>[number] = {
+    organizationId: "acme",
+    keyId: "key",
+    endpoint: "responses",
+    keySha256: "00",
+    stepId: "s",
+  };
+
+  it("removes claims with what its limit leaves", () => {
+    const asked: number[] = [];
+    const expiring: View = {
+      ...view,
+      expiredResponses: (_, limit) => ["r1", "r2"].slice(0, limit).map(response),
+      expiredClaims: (_, limit) => {
+        asked.push(limit);
+        return [claim];
+      },
+    };
+    expect(sweepResponses(expiring, { at: 1, limit: 5 })).toEqual({
+      result: 3,
+      change: [
+        { write: "remove response", row: response("r1") },
+        { write: "remove response", row: response("r2") },
+        { write: "remove claim", row: claim },
+      ],
+    });
+    expect(asked).toEqual([3]);
+    expect(sweepResponses(expiring, { at: 1, limit: 2 }).result).toBe(2);
+    expect(asked).toEqual([3]);
+  });
+});
+
+describe("a sweep of Steps", () => {
+  const old: Readonly<Record<string, readonly string[]>> = {
+    acme: ["a1", "a2"],
+    beta: ["b1"],
+    core: ["c1"],
+  };
+  const aged: View = {
+    ...view,
+    organizationsOfOldSteps: (before, limit) =>
+      before === 60 ? Object.keys(old).slice(0, limit) : [],
+    oldSteps: (organizationId, before, limit) =>
+      before === 60 ? (old[organizationId] ?? []).slice(0, limit) : [],
+  };
+  const sweep = { at: 100, keep: 40, leaf: leafOf };
+
+  it("stops at its limit, and may find more then", () => {
+    const { result, change } = sweepSteps(aged, { ...sweep, limit: 3 });
+    expect(result).toEqual({ removed: 3, more: true });
+    expect(written(change)).toEqual([
+      ["remove step", { organizationId: "acme", id: "a1" }],
+      ["remove step", { organizationId: "acme", id: "a2" }],
+      ["insert leaf", leafOf({ organizationId: "acme" })],
+      ["remove step", { organizationId: "beta", id: "b1" }],
+      ["insert leaf", leafOf({ organizationId: "beta" })],
+    ]);
+  });
+
+  it("ends once nothing is left, and records the number of each organization", () => {
+    const counts: RemovedSteps[] = [];
+    const leaf = (removed: RemovedSteps) => {
+      counts.push(removed);
+      return leafOf(removed);
+    };
+    expect(sweepSteps(aged, { ...sweep, leaf, limit: 5 }).result).toEqual({
+      removed: 4,
+      more: false,
+    });
+    expect(counts.map(({ count }) => count)).toEqual([2, 1, 1]);
+  });
+});
+
+describe("a sweep of transcripts", () => {
+  const session = (
+    id: string,
+    updatedAt: number,
+    branchedFromSessionId: string | null = null,
+  ): SessionState => ({
+    id,
+    organizationId: "acme",
+    userId: "ada",
+    keyId: "key",
+    source: "api",
+    head: "",
+    length: 1,
+    dataClasses: [],
+    createdAt: 0,
+    updatedAt,
+    branchedFromSessionId,
+    commonLength: 0,
+    updated: updatedAt,
+    inFlight: false,
+    turnId: "turn",
+  });
+  const sessions = [
+    session("origin", 1),
+    session("s1", 58, "origin"),
+    session("s2", 59),
+    session("used", 60),
+  ];
+  const erased: string[] = [];
+  const used: View = {
+    ...view,
+    session: (_, id) => sessions.find((one) => one.id === id) ?? null,
+    organizationsOfOldSessions: (before) =>
+      before === 60 ? [{ organizationId: "acme", mark: 1 }] : [],
+    sessionsInOrder: (_, mark, limit) =>
+      sessions.filter(({ updated }) => updated > mark).slice(0, limit),
+    holdsContent: ({ id }) => !erased.includes(id),
+    hasBranchSince: ({ id }, time) => id === "s2" && time <= 50,
+  };
+  const sweep = { at: 100, keep: 40, leaf: leafOf };
+  const erase = (id: string) => ["erase session", { organizationId: "acme", id }];
+  const mark = (updated: number) => ["mark erased", { organizationId: "acme", updated }];
+
+  it("erases the Sessions that were last used before a time, and those they branched from", () => {
+    const { result, change } = sweepTranscripts(used, { ...sweep, limit: 9 });
+    expect(result).toEqual({ removed: 3, more: false });
+    expect(written(change)).toEqual([
+      erase("s1"),
+      erase("origin"),
+      erase("s2"),
+      mark(59),
+      ["insert leaf", leafOf({ organizationId: "acme" })],
+    ]);
+  });
+
+  it("stops at its limit, and may find more then", () => {
+    const { result, change } = sweepTranscripts(used, { ...sweep, limit: 1 });
+    expect(result).toEqual({ removed: 2, more: true });
+    expect(written(change)).toContainEqual(mark(58));
+  });
+
+  it("records nothing if the Sessions hold nothing", () => {
+    const empty: View = { ...used, holdsContent: () => false };
+    const { result, change } = sweepTranscripts(empty, { ...sweep, limit: 9 });
+    expect(result).toEqual({ removed: 0, more: false });
+    expect(written(change)).toEqual([mark(59)]);
+  });
+
+  it("leaves a Session alone that a branch in use needs", () => {
+    const needed: View = { ...used, hasBranchSince: ({ id }) => id === "s1" };
+    const { result } = sweepTranscripts(needed, { ...sweep, limit: 9 });
+    expect(result).toEqual({ removed: 1, more: false });
+  });
+});
