@@ -135,7 +135,9 @@ async function* callGoverned(
   const { signal } = modelCall;
   const { limits, stream } = call;
   const credential = await credentialOf(options, call);
-  const exchange = createExchange({ agent, hosts: options.hosts, limits, stream, signal, clock });
+  const { hosts, trace } = options;
+  const traceparent = trace === "send" ? call.traceparent : null;
+  const exchange = createExchange({ agent, hosts, limits, stream, signal, clock, traceparent });
   const model = languageModel(connect({ fetch: exchange.fetch, credential }), name);
   const parts = callModel(model, modelCall);
   let sent = false;

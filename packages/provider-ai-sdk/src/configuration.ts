@@ -53,6 +53,7 @@ const optionsSchema: Schema<AiSdkOptions> = z
     hosts: z.exactOptional(
       z.array(text((name) => host.test(name), "is not a host name in lower case")),
     ),
+    trace: z.exactOptional(z.enum(["none", "send"])),
     providerOptions: z.exactOptional(callable<NonNullable<AiSdkOptions["providerOptions"]>>()),
     billing: z.exactOptional(billingSchema),
     clock: z.exactOptional(
@@ -100,11 +101,12 @@ export function readOptions(source: unknown, input: unknown): Configuration {
 }
 
 /** Lists options that only the function form supports. */
-function formProblems({ connection, apiKey, hosts }: AiSdkOptions): readonly string[] {
+function formProblems({ connection, apiKey, hosts, trace }: AiSdkOptions): readonly string[] {
   const features = [
     ...(connection === "customer" ? ["a customer-owned connection"] : []),
     ...(apiKey === undefined ? [] : ["apiKey"]),
     ...(hosts === undefined ? [] : ["hosts"]),
+    ...(trace === "send" ? ["trace"] : []),
   ];
   return features.map((feature) => `${feature} needs the form aiSdk(({ fetch, credential }) => …)`);
 }

@@ -37,6 +37,8 @@ export interface ExchangeOptions {
   readonly stream: boolean;
   readonly signal: AbortSignal;
   readonly clock: Clock;
+  /** The header of the call; null for none. */
+  readonly traceparent: string | null;
 }
 
 export function createExchange(options: ExchangeOptions): Exchange {
@@ -83,11 +85,15 @@ export function createExchange(options: ExchangeOptions): Exchange {
 function dispatch(
   { url, method, headers }: Request,
   body: Buffer,
-  { agent, signal }: ExchangeOptions,
+  { agent, signal, traceparent }: ExchangeOptions,
 ): Promise<Answered> {
   return send(url, {
     method,
-    headers: { ...Object.fromEntries(headers), "accept-encoding": "identity" },
+    headers: {
+      ...Object.fromEntries(headers),
+      "accept-encoding": "identity",
+      ...(traceparent === null ? {} : { traceparent }),
+    },
     ...(body.length === 0 ? {} : { body }),
     redirect: "manual",
     dispatcher: agent,

@@ -41,6 +41,11 @@ export interface AiSdkOptions extends ModelOptions, StateOptions {
   readonly apiKey?: string | (() => string | Promise<string>);
   /** Hosts that the function form may send to, such as `api.anthropic.com`. Default: any host of the AI SDK's provider. */
   readonly hosts?: readonly string[];
+  /**
+   * Whether the function form sends the attempt's `traceparent` header, so that an upstream of your own joins the trace.
+   * Default `none`: to a third party, it links the calls of one user.
+   */
+  readonly trace?: "none" | "send";
   /** The AI SDK's own settings for a request, by provider: `{ anthropic: { … } }`. Default: none. */
   readonly providerOptions?: (request: CompletionRequest) => SharedV4ProviderOptions;
   /** How calls are billed. Default: by the price table only. */

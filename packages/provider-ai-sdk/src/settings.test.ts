@@ -144,6 +144,9 @@ const members: Readonly<{
   promptCacheKey: ["kept", "k"],
   safetyIdentifier: ["kept", "s"],
   serviceTier: ["set", "flex"],
+  thinking: ["set", { type: "enabled", budgetTokens: 2_048 }],
+  topK: ["set", 40],
+  anthropic: ["kept", { betas: ["context-1m-2025-08-07"] }],
 };
 
 describe("every member of a request", () => {

@@ -5,12 +5,13 @@ import type {
   LanguageModelV4ToolChoice,
   SharedV4ProviderOptions,
 } from "@ai-sdk/provider";
-import type {
-  CompletionRequest,
-  FunctionTool,
-  Json,
-  ResponseFormat,
-  ToolChoice,
+import {
+  type CompletionRequest,
+  effortOf,
+  type FunctionTool,
+  type Json,
+  type ResponseFormat,
+  type ToolChoice,
 } from "@tollgate/core/provider";
 import { rejected } from "./failures.ts";
 import { breakpointOptions } from "./provider-state.ts";
@@ -35,12 +36,13 @@ export function settingsOf(
     maxOutputTokens: request.maxOutputTokens,
     temperature: request.temperature,
     topP: request.topP,
+    topK: request.topK,
     presencePenalty: request.presencePenalty,
     frequencyPenalty: request.frequencyPenalty,
     seed: request.seed,
     stopSequences: stop === undefined ? undefined : [stop].flat(),
     responseFormat: responseFormat && formatOf(responseFormat),
-    reasoning: effortOf(request.reasoningEffort),
+    reasoning: knownEffort(effortOf(request)),
     tools: tools.length === 0 ? undefined : tools.map(toolOf),
     toolChoice: tools.length === 0 || !toolChoice ? undefined : choiceOf(toolChoice),
     providerOptions: merged(vendorOptions(request), providerOptions),
@@ -57,7 +59,7 @@ function refuseUnsupported({ logprobs, topLogprobs, logitBias }: CompletionReque
     throw rejected("The provider's models don't support this parameter.", { param: refused });
 }
 
-function effortOf(effort: string | undefined): (typeof efforts)[number] | undefined {
+function knownEffort(effort: string | undefined): (typeof efforts)[number] | undefined {
   const known = efforts.find((name) => name === effort);
   if (effort !== undefined && known === undefined)
     throw rejected("The provider's models don't support this reasoning effort.", {

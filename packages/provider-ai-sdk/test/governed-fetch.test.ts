@@ -26,6 +26,20 @@ describe("the fetch of the function form", () => {
     expect(upstream.connections.made).toBe(0);
   });
 
+  it("sends the attempt's trace context only if the provider is configured to", async () => {
+    const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    const heads: string[] = [];
+    for (const options of [{}, { trace: "send" }] as const) {
+      const script = ({ send }: { send(bytes: Buffer): void }) => send(good);
+      const { upstream } = await callUpstream(anthropic.connect, script, { traceparent }, options);
+      heads.push(upstream.requests[0]?.head ?? "");
+    }
+    expect(heads.map((head) => /^traceparent: /im.test(head))).toEqual([false, true]);
+    const unreachable = { languageModel: () => expect.fail("Nothing asked for a model.") };
+    const { problems } = aiSdk(unreachable, { trace: "send" });
+    expect(problems).toEqual(["trace needs the form aiSdk(({ fetch, credential }) => …)"]);
+  });
+
   it("sends one request per call", async () => {
     const twice: (url: string) => Connect = (url) => (connection) =>
       anthropic.connect(url)({

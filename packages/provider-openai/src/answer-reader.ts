@@ -1,31 +1,24 @@
 import type { CompletionEvent, FinishReason, Json } from "@tollgate/core/provider";
-import { errorEvent, errorIn } from "./error-answer.ts";
-import { invalidAnswer, invalidEvent } from "./failures.ts";
-import { isList, isObject, type JsonObject, membersOf, textOf } from "./json.ts";
+import {
+  type AnswerReader,
+  type AnswerReaderOptions,
+  type ErrorFormat,
+  errorEvent,
+  errorIn,
+  type FrameText,
+  invalidAnswer,
+  invalidEvent,
+  isList,
+  isObject,
+  itemsOf,
+  type JsonObject,
+  labelOf,
+  membersOf,
+  textOf,
+} from "@tollgate/provider-http";
 import { addMessageState } from "./provider-state.ts";
 import { createToolCalls, type ToolCalls } from "./tool-calls.ts";
 import { usageReport } from "./usage-report.ts";
-
-/** Reads the chunks of one answer as completion events. */
-export interface AnswerReader {
-  /** Adds the events of one chunk. */
-  add(chunk: Json, into: CompletionEvent[]): void;
-  /** Adds the events of a whole completion. */
-  addWhole(body: Json, into: CompletionEvent[]): void;
-  /** Whether the model has written anything yet. */
-  written(): boolean;
-  /** Whether the upstream has given its finish reason. */
-  finished(): boolean;
-  /** Adds the `finish` event. @throws ProviderError if the answer ended without a finish reason */
-  finish(into: CompletionEvent[]): void;
-}
-
-export interface AnswerReaderOptions {
-  /** Unique to this answer: generated ids are derived from it. */
-  readonly seed: string;
-  /** Removed from everything that is passed on. */
-  readonly secrets: readonly string[];
-}
 
 const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ["stop", "stop"],
@@ -40,6 +33,19 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ["max_tokens", "length"],
   ["model_length", "length"],
 ]);
+
+export const errorFormat: ErrorFormat = { codeMember: "code", statuses: new Map() };
+
+export const frameText: FrameText = {
+  memberOf: (event) => (event.type === "text-delta" ? "content" : event.field),
+  textIn(chunk, member) {
+    const choices = itemsOf(membersOf(chunk)["choices"]);
+    const delta = membersOf(membersOf(choices[0])["delta"]);
+    // Fragments of tool calls accumulate, even without an event.
+    const hasCalls = itemsOf(delta["tool_calls"]).length > 0 || Boolean(delta["function_call"]);
+    return choices.length > 1 || hasCalls ? undefined : delta[member];
+  },
+};
 
 export function createAnswerReader({ seed, secrets }: AnswerReaderOptions): AnswerReader {
   let toolCalls: ToolCalls | null = null;
@@ -86,7 +92,8 @@ export function createAnswerReader({ seed, secrets }: AnswerReaderOptions): Answ
 
   const throwError = (answered: Json): void => {
     const error = errorIn(answered);
-    if (error !== null) throw errorEvent(error, { answered: written, secrets });
+    if (error !== null)
+      throw errorEvent(error, { answered: written, secrets, format: errorFormat });
   };
 
   return {
@@ -108,6 +115,8 @@ export function createAnswerReader({ seed, secrets }: AnswerReaderOptions): Answ
     },
     written: () => written,
     finished: () => reason !== null,
+    // Streams end with `[DONE]`, which is not a chunk.
+    ended: () => false,
     finish(into) {
       if (reason === null)
         throw invalidAnswer("answer_cut", "The provider's answer ended before it was complete.");
@@ -142,17 +151,10 @@ function noCompletion(): Error {
 function answerStarted({ id, model, system_fingerprint }: JsonObject): CompletionEvent {
   return {
     type: "answer-started",
-    ...label("providerRequestId", id),
-    ...label("providerModel", model),
-    ...label("systemFingerprint", system_fingerprint),
+    ...labelOf("providerRequestId", id),
+    ...labelOf("providerModel", model),
+    ...labelOf("systemFingerprint", system_fingerprint),
   };
-}
-
-function label(
-  name: "providerRequestId" | "providerModel" | "systemFingerprint",
-  value: Json | undefined,
-): object {
-  return typeof value === "string" && value !== "" && value.length <= 255 ? { [name]: value } : {};
 }
 
 /** Tollgate requests one choice: it has index 0, or no index. */

@@ -1,4 +1,3 @@
 /** Any OpenAI-compatible upstream as a provider. */
-export { openaiCompatibleSchema } from "./configuration.ts";
 export { openaiCompatible } from "./openai-compatible.ts";
-export type { OpenaiCompatibleOptions } from "./options.ts";
+export { type OpenaiCompatibleOptions, openaiCompatibleSchema } from "./options.ts";

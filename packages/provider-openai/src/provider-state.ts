@@ -6,7 +6,7 @@ import type {
   ProviderState,
   StateFields,
 } from "@tollgate/core/provider";
-import { isList, isObject, type JsonObject } from "./json.ts";
+import { isList, isObject, type JsonObject } from "@tollgate/provider-http";
 
 /** Fields of a message that upstreams expect back with it. */
 const messageFields = [
@@ -15,6 +15,9 @@ const messageFields = [
   "provider_specific_fields",
   "extra_content",
 ] as const;
+
+/** Marks of a tool that some upstreams cache up to. */
+const breakpoints: ReadonlySet<string> = new Set(["cache_control", "prompt_cache_breakpoint"]);
 
 /** Fields of a tool call that upstreams expect back with it. */
 const callFields = ["extra_content", "provider_specific_fields"] as const;
@@ -53,7 +56,7 @@ export function withState(message: Message): object {
   if (rest.role === "assistant") {
     const { tool_calls, content } = rest;
     return {
-      ...state?.fields,
+      ...withoutPlaces(state?.fields),
       ...rest,
       ...(typeof content === "object" && content !== null
         ? { content: content.map(withPartState) }
@@ -61,17 +64,45 @@ export function withState(message: Message): object {
       ...(tool_calls === undefined ? {} : { tool_calls: tool_calls.map(withPartState) }),
     };
   }
-  const { content } = rest;
+  const { content, ...named } = chatMembers(rest);
   return {
     ...state?.fields,
-    ...rest,
+    ...named,
+    content,
     ...(typeof content === "string" ? {} : { content: content.map(withPartState) }),
   };
 }
 
-/** Returns the state of a tool, as members of the tool. */
+/** Thinking blocks without their places among the parts of the answer, which upstreams don't know. */
+function withoutPlaces(fields: StateFields | undefined): StateFields | undefined {
+  const { thinking_blocks: blocks } = fields ?? {};
+  if (blocks === undefined || !isList(blocks)) return fields;
+  const plain = blocks.map((block): Json => {
+    if (!isObject(block)) return block;
+    const { index: _, ...kept } = block;
+    return kept;
+  });
+  return { ...fields, thinking_blocks: plain };
+}
+
+type Asked = Exclude<Message, { role: "assistant" }>;
+
+/** Leaves out what Chat Completions has no place for. */
+function chatMembers(message: Asked): Asked {
+  if (message.role === "tool") {
+    const { is_error: _, ...result } = message;
+    return result;
+  }
+  if (message.role !== "user") return message;
+  const { sameTurn: _, ...said } = message;
+  return said;
+}
+
+/** Returns the cache breakpoints of a tool, as members of the tool. */
 export function toolState({ state }: FunctionTool): StateFields {
-  return state?.fields ?? {};
+  return Object.fromEntries(
+    Object.entries(state?.fields ?? {}).filter(([name]) => breakpoints.has(name)),
+  );
 }
 
 /** The part's own members take precedence over state of the same name. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { CompletionRequest, Message, ProviderState } from "@tollgate/core/provider";
+import type { CompletionRequest, Json, Message, ProviderState } from "@tollgate/core/provider";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createRequestWriter, type RequestDialect } from "./request-body.ts";
@@ -228,10 +228,10 @@ describe("a growing conversation", () => {
   });
 });
 
-/** The field that sends each member of a request, and an example. A new member must be listed here. */
+/** The field that sends each member of a request, null for none, and an example. A new member must be listed here. */
 const sentAs: Readonly<{
   [Name in keyof CompletionRequest]-?: readonly [
-    field: string,
+    field: string | null,
     example: NonNullable<CompletionRequest[Name]>,
   ];
 }> = {
@@ -258,12 +258,51 @@ const sentAs: Readonly<{
   promptCacheKey: ["prompt_cache_key", "k"],
   safetyIdentifier: ["safety_identifier", "s"],
   serviceTier: ["service_tier", "flex"],
+  thinking: ["reasoning_effort", { type: "enabled", budgetTokens: 2_048 }],
+  topK: [null, 40],
+  anthropic: [null, { betas: ["context-1m-2025-08-07"] }],
 };
 
 describe("every member of a request", () => {
   it.each(Object.entries(sentAs))("sends %s", (member, [field, example]) => {
     const tools = [{ name: "add" }];
-    const body = bodyOf({ tools, [member]: example }, { forwardStore: true });
-    expect(body).toHaveProperty(field);
+    const body = bodyOf({ tools, store: true, [member]: example }, { forwardStore: true });
+    if (field === null)
+      expect(body).toEqual(bodyOf({ tools, store: true }, { forwardStore: true }));
+    else expect(body).toHaveProperty(field);
+  });
+
+  it("leaves out members of messages that Chat Completions has no place for", () => {
+    const state = (thinking_blocks: Json) => ({ from: "g/v", fields: { thinking_blocks } });
+    const thought = { type: "thinking", thinking: "Hm", signature: "s" };
+    const body = bodyOf({
+      messages: [
+        { role: "assistant", content: "a", state: state([{ ...thought, index: 0 }, "odd"]) },
+        { role: "tool", tool_call_id: "c", content: "No such file", is_error: true },
+        { role: "user", content: "Go on", sameTurn: true },
+      ],
+    });
+    expect(body).toMatchObject({
+      messages: [
+        { role: "assistant", content: "a", thinking_blocks: [thought, "odd"] },
+        { role: "tool", tool_call_id: "c", content: "No such file" },
+        { role: "user", content: "Go on" },
+      ],
+    });
+    expect(JSON.stringify(body)).not.toMatch(/is_error|sameTurn|index/);
+  });
+});
+
+describe("the reasoning effort", () => {
+  it.each([
+    [1_024, "low"],
+    [4_096, "low"],
+    [10_000, "medium"],
+    [16_385, "high"],
+  ])("of a thinking budget of %i tokens is %s", (budgetTokens, effort) => {
+    const thinking = { type: "enabled", budgetTokens } as const;
+    expect(bodyOf({ thinking })).toMatchObject({ reasoning_effort: effort });
+    expect(bodyOf({ thinking, reasoningEffort: "max" })).toMatchObject({ reasoning_effort: "max" });
+    expect(bodyOf({ thinking: { type: "adaptive" } })).not.toHaveProperty("reasoning_effort");
   });
 });

@@ -1,6 +1,6 @@
-import { createHash, type Hash, hash } from "node:crypto";
 import {
   type CompletionRequest,
+  effortOf,
   type FunctionTool,
   imagesAfterTools,
   type Message,
@@ -8,6 +8,7 @@ import {
   type ResponseFormat,
   type ToolChoice,
 } from "@tollgate/core/provider";
+import { createBodyWriter, type WriteRequest } from "@tollgate/provider-http";
 import { toolState, withState } from "./provider-state.ts";
 
 /** How an upstream's dialect differs from the default. */
@@ -17,79 +18,17 @@ export interface RequestDialect {
   readonly forwardStore: boolean;
 }
 
-/** A serialized request. */
-export interface WrittenRequest {
-  readonly body: string | Buffer;
-  /** The SHA-256 of the body in hex. */
-  sha256(): string;
-}
+type WrittenCall = Pick<ProviderCall, "upstreamName" | "request" | "stream" | "continues">;
 
-/** Serializes the requests of one provider. */
-export type WriteRequest = (
-  call: Pick<ProviderCall, "upstreamName" | "request" | "stream" | "continues">,
-) => WrittenRequest;
-
-/** A body up to the end of its messages, kept for the next request of the conversation. */
-interface WrittenPrefix {
-  readonly model: string;
-  readonly text: Buffer;
-  /** The running hash of the text. */
-  readonly hash: Hash;
-}
-
-/** Serializing a shorter body again is cheaper than keeping it. */
-const minPrefixBytes = 8_192;
-
-/**
- * Serializes the messages of a growing conversation once: each body continues the bytes and the hash of the previous
- * one. The garbage collector frees them together with the list of messages.
- */
-export function createRequestWriter(dialect: RequestDialect): WriteRequest {
-  const prefixes = new WeakMap<readonly Message[], WrittenPrefix>();
-
-  return ({ upstreamName: model, request, stream, continues = noMessages }) => {
-    const { messages } = request;
-    const suffix = suffixOf(request, stream, dialect);
-    const prefix = prefixes.get(continues);
-    const hasPrefix = prefix?.model === model && imagesAfterTools(messages) === messages;
-    const added = hasPrefix
-      ? afterComma(listElements(messages.slice(continues.length), dialect))
-      : `${bodyStart(model)}${listElements(messages, dialect)}`;
-    const before = hasPrefix ? prefix.text.length : 0;
-    if (before + added.length < minPrefixBytes) {
-      const body = `${added}${suffix}`;
-      return { body, sha256: () => hash("sha256", body) };
-    }
-    const body = Buffer.concat([
-      ...(hasPrefix ? [prefix.text] : []),
-      Buffer.from(added),
-      Buffer.from(suffix),
-    ]);
-    const prefixLength = body.length - Buffer.byteLength(suffix);
-    return {
-      body,
-      sha256() {
-        const digest = hasPrefix ? prefix.hash.copy() : createHash("sha256");
-        digest.update(body.subarray(before, prefixLength));
-        prefixes.set(messages, {
-          model,
-          text: body.subarray(0, prefixLength),
-          hash: digest.copy(),
-        });
-        return digest.update(suffix).digest("hex");
-      },
-    };
-  };
-}
-
-const noMessages: readonly Message[] = [];
-
-function bodyStart(model: string): string {
-  return `{"model":${JSON.stringify(model)},"messages":[`;
-}
-
-function afterComma(text: string): string {
-  return text === "" ? "" : `,${text}`;
+/** Creates the writer of an upstream's requests. */
+export function createRequestWriter(dialect: RequestDialect): WriteRequest<WrittenCall> {
+  return createBodyWriter<WrittenCall>({
+    start: ({ upstreamName }) => `{"model":${JSON.stringify(upstreamName)},"messages":[`,
+    elements: (messages) => listElements(messages, dialect),
+    end: ({ request, stream }) => suffixOf(request, stream, dialect),
+    // The images of tool messages come after the last of them.
+    isDivisible: (messages) => imagesAfterTools(messages) === messages,
+  });
 }
 
 /** Writes messages as the elements of a JSON list. */
@@ -103,7 +42,7 @@ function suffixOf(request: CompletionRequest, stream: boolean, dialect: RequestD
     ...(stream ? { stream: true, stream_options: { include_usage: true } } : {}),
     ...toolFields(request),
     response_format: request.responseFormat && responseFormat(request.responseFormat),
-    reasoning_effort: request.reasoningEffort,
+    reasoning_effort: effortOf(request),
     verbosity: request.verbosity,
     temperature: request.temperature,
     top_p: request.topP,
@@ -120,10 +59,14 @@ function suffixOf(request: CompletionRequest, stream: boolean, dialect: RequestD
     safety_identifier: request.safetyIdentifier,
     service_tier: request.serviceTier,
     // `store` asks the upstream to keep its own transcript, and `metadata` labels it. Most upstreams reject both, and
-    // OpenAI rejects `metadata` without `store`, so they are sent together or not at all.
-    ...(dialect.forwardStore ? { store: request.store, metadata: request.metadata } : {}),
+    // OpenAI rejects `metadata` without `store`.
+    ...(dialect.forwardStore ? storeFields(request) : {}),
   });
   return fields === "{}" ? "]}" : `],${fields.slice(1)}`;
+}
+
+function storeFields({ store, metadata }: CompletionRequest): object {
+  return { store, ...(store === true ? { metadata } : {}) };
 }
 
 /** Upstreams reject `tool_choice` and `parallel_tool_calls` without tools. */

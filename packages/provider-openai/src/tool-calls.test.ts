@@ -34,3 +34,163 @@ describe("tool calls in large numbers", () => {
     expect(() => add(65)).toThrow("nested too deeply");
   });
 });
+
+describe("the fragments of tool calls", () => {
+  const of = (name?: string, part?: unknown) => ({
+    ...(name === undefined ? {} : { name }),
+    ...(part === undefined ? {} : { arguments: part }),
+  });
+
+  /** The calls that these lists of fragments make: id, name and arguments. */
+  function made(...lists: readonly unknown[]): readonly (readonly string[])[] {
+    const calls = createToolCalls("seed");
+    const events: CompletionEvent[] = [];
+    for (const list of lists) calls.add(JSON.parse(JSON.stringify(list)), events);
+    calls.finish();
+    const texts = new Map<number, [string, string, string]>();
+    for (const event of events) {
+      if (event.type === "tool-call-started") texts.set(event.index, [event.id, event.name, ""]);
+      const call = event.type === "tool-call-delta" ? texts.get(event.index) : undefined;
+      if (call && event.type === "tool-call-delta") call[2] += event.arguments;
+    }
+    return [...texts.values()];
+  }
+
+  it.each<readonly [string, readonly unknown[], readonly (readonly string[])[]]>([
+    [
+      "by their index",
+      [
+        [{ index: 0, id: "a", function: of("f", "{") }],
+        [{ index: 1, id: "b", function: of("g", "[") }],
+        [
+          { index: 0, function: of(undefined, "}") },
+          { index: 1, function: of(undefined, "]") },
+        ],
+      ],
+      [
+        ["a", "f", "{}"],
+        ["b", "g", "[]"],
+      ],
+    ],
+    [
+      "by their id if their index isn't a position",
+      [
+        [
+          { index: -1, id: "a", function: of("f", "1") },
+          { index: 0.5, id: "b", function: of("g", "2") },
+        ],
+        [{ index: -1, id: "b", function: of(undefined, "3") }],
+        [{ index: null, id: "a", function: of(undefined, "4") }],
+      ],
+      [
+        ["a", "f", "14"],
+        ["b", "g", "23"],
+      ],
+    ],
+    [
+      "by an id that comes later",
+      [
+        [{ index: 0, function: of("f", "1") }],
+        [{ index: 0, id: "a", function: of(undefined, "2") }],
+        [{ id: "a", function: of(undefined, "3") }],
+      ],
+      [["call_58f9082db66a15d660a3f65e", "f", "123"]],
+    ],
+    [
+      "as another call if a named one reuses an index under another id",
+      [
+        [{ index: 0, id: "a", function: of("f", "1") }],
+        [{ index: 0, id: "b", function: of("f", "2") }],
+        [{ index: 0, function: of(undefined, "3") }],
+      ],
+      [
+        ["a", "f", "1"],
+        ["b", "f", "23"],
+      ],
+    ],
+    [
+      "as one call if only its id or its name is repeated",
+      [
+        [{ index: 0, id: "a", function: of("f", "1") }],
+        [{ index: 0, id: "b", function: of(undefined, "2") }],
+        [{ index: 0, id: "a", function: of("f", "3") }],
+        [{ index: 0, function: of("f", "4") }],
+      ],
+      [["a", "f", "1234"]],
+    ],
+    [
+      "by their id without an index",
+      [
+        [{ id: "a", function: of("f", "1") }],
+        [{ id: "b", function: of("g", "2") }],
+        [{ id: "a", function: of(undefined, "3") }],
+      ],
+      [
+        ["a", "f", "13"],
+        ["b", "g", "2"],
+      ],
+    ],
+    [
+      "to the last call without an index and an id, until another name begins",
+      [
+        [{ id: "a", function: of("f", "1") }],
+        [{ function: of(undefined, "2") }],
+        [{ function: of("f", "3") }],
+        [{ id: "b", function: of("g", "4") }],
+      ],
+      [
+        ["a", "f", "123"],
+        ["b", "g", "4"],
+      ],
+    ],
+    [
+      "by their place in a list of several",
+      [
+        [
+          { id: "a", function: of("f", "1") },
+          { id: "b", function: of("g", "2") },
+        ],
+        [{ function: of(undefined, "3") }, { function: of(undefined, "4") }],
+      ],
+      [
+        ["a", "f", "13"],
+        ["b", "g", "24"],
+      ],
+    ],
+    [
+      "with arguments that arrive before the name, or as an object, or twice",
+      [
+        [{ index: 0, id: "a", function: of(undefined, "{") }],
+        [{ index: 0, function: of("f", "}") }],
+        [{ index: 0, function: of("f", "{}") }],
+        [{ index: 1, id: "b", function: of("g", { x: 1 }) }],
+        [{ index: 2, id: "c", function: of("h", 5) }],
+      ],
+      [
+        ["a", "f", "{}"],
+        ["b", "g", '{"x":1}'],
+        ["c", "h", ""],
+      ],
+    ],
+  ])("are joined %s", (_, lists, calls) => {
+    expect(made(...lists)).toEqual(calls);
+  });
+
+  it("get an id that depends on the answer and their place if they have none", () => {
+    const [first, second] = made([
+      { index: 0, function: of("f") },
+      { index: 1, function: of("g") },
+    ]);
+    expect(first?.[0]).toMatch(/^call_[0-9a-f]{24}$/);
+    expect(second?.[0]).toMatch(/^call_[0-9a-f]{24}$/);
+    expect(first?.[0]).not.toBe(second?.[0]);
+  });
+
+  it("must be objects with a name in the end", () => {
+    expect(() => made(["nothing"])).toThrow("invalid tool call");
+    expect(() => made([{ index: 0, id: "a" }])).toThrow("without a name");
+    // An index that is none is ignored.
+    for (const index of [-1, 0.5, "0", null])
+      expect(made([{ index, id: "a", function: of("f", "1") }])).toEqual([["a", "f", "1"]]);
+  });
+});

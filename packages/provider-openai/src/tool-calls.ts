@@ -5,8 +5,7 @@ import {
   type Json,
   type StateFields,
 } from "@tollgate/core/provider";
-import { invalidEvent } from "./failures.ts";
-import { isObject, itemsOf, membersOf, textOf } from "./json.ts";
+import { invalidEvent, isObject, itemsOf, membersOf, textOf } from "@tollgate/provider-http";
 import { callState } from "./provider-state.ts";
 
 // No tool takes deeper values, and serializing them would overflow the stack.

@@ -53,4 +53,101 @@ describe("usage as an upstream reports it", () => {
     expect(costOf(1.5e-7)).toBe(150);
     for (const cost of [-1, 1e-10, 0.1 + 0.2, 20_000, "0.1"]) expect(costOf(cost)).toBeUndefined();
   });
+
+  it.each([
+    ["OpenAI", { prompt_tokens: 9, prompt_tokens_details: { cached_tokens: 4 } }, 9, 4, undefined],
+    [
+      "OpenRouter",
+      { prompt_tokens: 9, prompt_tokens_details: { cached_tokens: 4, cache_write_tokens: 2 } },
+      9,
+      4,
+      2,
+    ],
+    ["DeepSeek", { prompt_tokens: 9, prompt_cache_hit_tokens: 4 }, 9, 4, undefined],
+    ["Moonshot", { prompt_tokens: 9, cached_tokens: 4 }, 9, 4, undefined],
+    [
+      "Anthropic, which counts the cache apart,",
+      { prompt_tokens: 9, input_tokens: 9, cache_read_input_tokens: 4 },
+      13,
+      4,
+      undefined,
+    ],
+    [
+      "Anthropic without a prompt",
+      { input_tokens: 9, cache_creation_input_tokens: 5 },
+      14,
+      undefined,
+      5,
+    ],
+    [
+      "a proxy with too few prompt tokens",
+      { prompt_tokens: 9, cache_read_input_tokens: 8, cache_creation_input_tokens: 2 },
+      19,
+      8,
+      2,
+    ],
+    [
+      "a proxy whose prompt includes the cache",
+      { prompt_tokens: 10, cache_read_input_tokens: 8, cache_creation_input_tokens: 2 },
+      10,
+      8,
+      2,
+    ],
+  ])("reads the cache of %s", (_, usage, promptTokens, cachedTokens, cacheWriteTokens) => {
+    const report = usageReport(usage);
+    expect(report?.promptTokens).toBe(promptTokens);
+    expect(report?.cachedTokens).toBe(cachedTokens);
+    expect(report?.cacheWriteTokens).toBe(cacheWriteTokens);
+  });
+
+  it.each([
+    [{ completion_tokens: 4, total_tokens: 14 }, 4],
+    [{ completion_tokens: 4, total_tokens: 20 }, 10],
+    [{ completion_tokens: 4, total_tokens: 13 }, 4],
+    [{ completion_tokens: 4 }, 4],
+    [{ total_tokens: 20 }, undefined],
+    [
+      {
+        completion_tokens: 4,
+        total_tokens: 21,
+        completion_tokens_details: { reasoning_tokens: 3 },
+      },
+      4,
+    ],
+  ])("finds reasoning that only the total of %j shows", (usage, completionTokens) => {
+    expect(usageReport({ prompt_tokens: 10, ...usage })?.completionTokens).toBe(completionTokens);
+  });
+
+  it("reads every detail, and the tier of the answer before that of its usage", () => {
+    const usage = {
+      prompt_tokens: 100,
+      completion_tokens: 100,
+      service_tier: "flex",
+      cache_creation: { ephemeral_1h_input_tokens: 2 },
+      prompt_tokens_details: {
+        cached_tokens: 1,
+        cache_write_tokens: 3,
+        audio_tokens: 4,
+        image_tokens: 5,
+      },
+      completion_tokens_details: { reasoning_tokens: 6, audio_tokens: 7, image_tokens: 8 },
+    };
+    const report = {
+      promptTokens: 100,
+      completionTokens: 100,
+      cachedTokens: 1,
+      cacheWriteTokens: 3,
+      cacheWrite1hTokens: 2,
+      audioInputTokens: 4,
+      imageInputTokens: 5,
+      reasoningTokens: 6,
+      audioOutputTokens: 7,
+      imageOutputTokens: 8,
+    };
+    expect(usageReport(usage)).toEqual({ ...report, serviceTier: "flex" });
+    expect(usageReport(usage, "priority")).toEqual({ ...report, serviceTier: "priority" });
+    expect(usageReport({ prompt_tokens: 1_000_000_000 })).toEqual({ promptTokens: 1_000_000_000 });
+    expect(usageReport({ prompt_tokens: 1_000_000_001 })).toBeNull();
+    expect(usageReport({ cost: 10_000 })).toEqual({ costNanoUsd: 10_000_000_000_000 });
+  });
 });

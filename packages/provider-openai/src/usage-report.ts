@@ -1,15 +1,12 @@
 import {
   fittingDetails,
-  isTierName,
   type Json,
   parseUsd,
   type UsageDetails,
   type UsageReport,
 } from "@tollgate/core/provider";
-import { isObject, type JsonObject, membersOf } from "./json.ts";
+import { isObject, type JsonObject, membersOf, tierIn, tokenCount } from "@tollgate/provider-http";
 
-// No model reads or writes this much in one call: a larger number is an error.
-const maxTokens = 1_000_000_000;
 const maxUsd = 10_000;
 
 /**
@@ -35,25 +32,25 @@ function tokens(usage: JsonObject) {
   const { prompt_tokens, completion_tokens, total_tokens } = usage;
   const input = membersOf(usage["prompt_tokens_details"]);
   const output = membersOf(usage["completion_tokens_details"]);
-  const reasoning = count(output["reasoning_tokens"]);
+  const reasoning = tokenCount(output["reasoning_tokens"]);
   const cache = cacheOf(usage, input);
-  const promptTokens = withCache(usage, count(prompt_tokens), cache);
+  const promptTokens = withCache(usage, tokenCount(prompt_tokens), cache);
   const completionTokens = withReasoning(
     promptTokens,
-    count(completion_tokens),
+    tokenCount(completion_tokens),
     reasoning,
-    count(total_tokens),
+    tokenCount(total_tokens),
   );
   const counted = { promptTokens, completionTokens };
   const details: Readonly<Record<keyof UsageDetails, number | undefined>> = {
     cachedTokens: cache.read,
     cacheWriteTokens: cache.written,
     cacheWrite1hTokens: cache.writtenFor1h,
-    audioInputTokens: count(input["audio_tokens"]),
-    imageInputTokens: count(input["image_tokens"]),
+    audioInputTokens: tokenCount(input["audio_tokens"]),
+    imageInputTokens: tokenCount(input["image_tokens"]),
     reasoningTokens: reasoning,
-    audioOutputTokens: count(output["audio_tokens"]),
-    imageOutputTokens: count(output["image_tokens"]),
+    audioOutputTokens: tokenCount(output["audio_tokens"]),
+    imageOutputTokens: tokenCount(output["image_tokens"]),
   };
   return { ...counted, ...fittingDetails(details, counted) };
 }
@@ -69,12 +66,13 @@ function cacheOf(usage: JsonObject, details: JsonObject): CacheUse {
   const creation = membersOf(usage["cache_creation"]);
   return {
     read:
-      count(details["cached_tokens"]) ??
-      count(usage["prompt_cache_hit_tokens"]) ??
-      count(usage["cached_tokens"]) ??
-      count(usage["cache_read_input_tokens"]),
-    written: count(details["cache_write_tokens"]) ?? count(usage["cache_creation_input_tokens"]),
-    writtenFor1h: count(creation["ephemeral_1h_input_tokens"]),
+      tokenCount(details["cached_tokens"]) ??
+      tokenCount(usage["prompt_cache_hit_tokens"]) ??
+      tokenCount(usage["cached_tokens"]) ??
+      tokenCount(usage["cache_read_input_tokens"]),
+    written:
+      tokenCount(details["cache_write_tokens"]) ?? tokenCount(usage["cache_creation_input_tokens"]),
+    writtenFor1h: tokenCount(creation["ephemeral_1h_input_tokens"]),
   };
 }
 
@@ -87,10 +85,10 @@ function withCache(
   prompt: number | undefined,
   { read = 0, written = 0 }: CacheUse,
 ): number | undefined {
-  const uncached = count(usage["input_tokens"]);
+  const uncached = tokenCount(usage["input_tokens"]);
   const isSeparate =
-    count(usage["cache_read_input_tokens"]) !== undefined ||
-    count(usage["cache_creation_input_tokens"]) !== undefined;
+    tokenCount(usage["cache_read_input_tokens"]) !== undefined ||
+    tokenCount(usage["cache_creation_input_tokens"]) !== undefined;
   const input = prompt ?? uncached;
   if (!isSeparate || input === undefined) return prompt;
   return input === uncached || read + written > input ? input + read + written : input;
@@ -110,17 +108,7 @@ function withReasoning(
   return total === prompt + completion + reasoning ? completion + reasoning : completion;
 }
 
-function count(value: Json | undefined): number | undefined {
-  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= maxTokens
-    ? value
-    : undefined;
-}
-
 function costOf(cost: Json | undefined): number | undefined {
   if (typeof cost !== "number" || cost > maxUsd) return undefined;
   return parseUsd(cost) ?? undefined;
-}
-
-function tierIn(tier: Json | undefined): string | undefined {
-  return isTierName(tier) ? tier : undefined;
 }

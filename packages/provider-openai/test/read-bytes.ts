@@ -1,14 +1,16 @@
 import type { CompletionEvent } from "@tollgate/core/provider";
-import { createAnswerReader } from "../src/answer-reader.ts";
-import { createEventStream } from "../src/event-stream.ts";
+import { createEventStream } from "../../provider-http/src/event-stream.ts";
+import { openaiDialect } from "../src/openai-compatible.ts";
+
+const dialect = openaiDialect({});
 
 /** Reads a stream's bytes in pieces, without a network. */
 export function readBytes(
   pieces: Iterable<Uint8Array>,
   eventBytes = 1_048_576,
 ): readonly CompletionEvent[] {
-  const answer = createAnswerReader({ seed: "seed", secrets: [] });
-  const stream = createEventStream(answer, { eventBytes, secrets: [] });
+  const answer = dialect.createReader({ seed: "seed", secrets: [] });
+  const stream = createEventStream(answer, { eventBytes, secrets: [], dialect });
   const events: CompletionEvent[] = [];
   for (const piece of pieces) stream.feed(piece, events);
   answer.finish(events);

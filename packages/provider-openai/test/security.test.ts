@@ -94,6 +94,24 @@ describe("a request that leaves", () => {
   });
 });
 
+describe("the trace context of an attempt", () => {
+  const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+  it("is sent only if the provider is configured to, and never more than `traceparent`", async () => {
+    const heads: string[] = [];
+    for (const options of [{}, { trace: "none" }, { trace: "send" }] as const) {
+      const { upstream } = await callUpstream(({ send }) => send(good), { traceparent }, options);
+      heads.push(upstream.requests[0]?.head ?? "");
+    }
+    expect(heads.map((head) => head.includes(`traceparent: ${traceparent}`))).toEqual([
+      ...[false, false, true],
+    ]);
+    expect(heads.join("")).not.toMatch(/tracestate|baggage/i);
+    const { upstream } = await callUpstream(({ send }) => send(good), {}, { trace: "send" });
+    expect(upstream.requests[0]?.head).not.toContain("traceparent");
+  });
+});
+
 describe("a credential", () => {
   it("is requested before every call", async () => {
     let asked = 0;

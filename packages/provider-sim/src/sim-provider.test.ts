@@ -38,6 +38,8 @@ async function* batches(request: CompletionRequest, asked: Asked = {}) {
     credential: null,
     signal: asked.signal ?? new AbortController().signal,
     limits: { eventBytes: 1_000_000, totalBytes: 1_000_000, bodyBytes: 4_194_304 },
+    outputCap: 4_096,
+    traceparent: null,
     connectWithin: 10_000,
   });
 }

@@ -5,6 +5,7 @@ export function invalidAnswer(reason: string, message: string, status = 200): Pr
   return new ProviderError(message, { reason, delivery: "unknown", status });
 }
 
+/** The upstream sent an event that its protocol doesn't allow. */
 export function invalidEvent(message: string): ProviderError {
   return invalidAnswer("invalid_event", message);
 }

@@ -1,22 +1,30 @@
 import { TextDecoder } from "node:util";
 import { type CompletionEvent, isTooMuchJson, type Json } from "@tollgate/core/provider";
 import { createParser } from "eventsource-parser";
-import type { AnswerReader } from "./answer-reader.ts";
+import type { AnswerReader, Dialect } from "./dialect.ts";
 import { errorEvent, errorIn } from "./error-answer.ts";
 import { invalidAnswer, invalidEvent, tooManyValues } from "./failures.ts";
-import { createSplice } from "./splice.ts";
+import { copyOf, createSplice } from "./splice.ts";
 
 /** Reads an answer from the bytes of a server-sent event stream. */
 export interface EventStream {
   /** Adds the events in some bytes. If it throws, the events before the failure have been added. */
   feed(bytes: Uint8Array, into: CompletionEvent[]): void;
-  /** Whether `[DONE]` arrived. Later bytes are ignored. */
+  /** Whether its last event arrived. Later bytes are ignored. */
   done(): boolean;
 }
 
 export function createEventStream(
   answer: AnswerReader,
-  { eventBytes, secrets }: { readonly eventBytes: number; readonly secrets: readonly string[] },
+  {
+    eventBytes,
+    secrets,
+    dialect: { errors: format, frameText },
+  }: {
+    readonly eventBytes: number;
+    readonly secrets: readonly string[];
+    readonly dialect: Pick<Dialect, "errors" | "frameText">;
+  },
 ): EventStream {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   let done = false;
@@ -37,12 +45,17 @@ export function createEventStream(
       }
       const chunk = parse(data);
       if (event === "error")
-        throw errorEvent(errorIn(chunk) ?? chunk, { answered: answer.written(), secrets });
+        throw errorEvent(errorIn(chunk) ?? chunk, {
+          answered: answer.written(),
+          secrets,
+          format,
+        });
       answer.add(chunk, events);
+      done = answer.ended();
     },
   });
 
-  const splice = createSplice(eventBytes);
+  const splice = createSplice(eventBytes, frameText);
   let isBetweenFrames = true;
 
   const parseText = (text: string, isFrame: boolean): void => {
@@ -63,7 +76,8 @@ export function createEventStream(
       if (done) return;
     }
     if (at === text.length) return;
-    parseText(text.slice(at), false);
+    // The parser keeps the start of a frame until its rest arrives.
+    parseText(at === 0 ? text : copyOf(text.slice(at)), false);
     isBetweenFrames = false;
   };
 

@@ -9,18 +9,15 @@ import {
   type ProviderAnswer,
   type ProviderCall,
   ProviderError,
-  retryAfterMs,
   yieldToEventLoop,
 } from "@tollgate/core/provider";
 import type { Pool } from "undici";
-import { type AnswerReader, createAnswerReader } from "./answer-reader.ts";
 import { toAsyncIterator } from "./async-iterator.ts";
+import type { AnswerReader, Dialect, WrittenRequest } from "./dialect.ts";
 import { errorAnswer } from "./error-answer.ts";
 import { createEventStream, type EventStream } from "./event-stream.ts";
 import { type AnswerHead, type AnswerReceiver, Exchange } from "./exchange.ts";
 import { invalidAnswer, misconfigured, tooManyValues } from "./failures.ts";
-import type { WriteRequest, WrittenRequest } from "./request-body.ts";
-import type { SentHeaders } from "./request-headers.ts";
 
 type Credential = string | null;
 
@@ -28,11 +25,14 @@ type Credential = string | null;
 export interface Upstream {
   readonly pool: Pick<Pool, "dispatch">;
   readonly host: string;
-  /** The path of the Chat Completions API. */
+  /** The path that calls are sent to. */
   readonly path: string;
-  readonly writeRequest: WriteRequest;
-  readonly headersOf: (credential: string | null, stream: boolean) => SentHeaders;
-  readonly credentialOf: (call: ProviderCall) => Credential | Promise<Credential>;
+  readonly dialect: Dialect;
+  readonly credentialOf: (
+    call: Pick<ProviderCall, "credential">,
+  ) => Credential | Promise<Credential>;
+  /** Whether calls have the `traceparent` header. */
+  readonly traces: boolean;
   readonly clock: Clock;
 }
 
@@ -107,7 +107,7 @@ class Call implements AnswerReceiver {
 
   #prepare(credential: Credential): void {
     if (this.#isOver) return;
-    const written = this.#upstream.writeRequest(this.#call);
+    const written = this.#upstream.dialect.writeRequest(this.#call);
     if (isLarge(written.body.length)) void this.#sendLarge(written, credential);
     else this.#announceAndSend(written.body, written.sha256(), credential);
   }
@@ -129,10 +129,13 @@ class Call implements AnswerReceiver {
 
   #send(body: WrittenRequest["body"], credential: Credential): void {
     if (this.#isOver) return;
-    const { pool, path, headersOf, clock } = this.#upstream;
-    const { headers, secrets } = headersOf(credential, this.#call.stream);
+    const { pool, path, dialect, traces, clock } = this.#upstream;
+    const { headers: common, secrets } = dialect.headersOf(credential, this.#call.stream);
     this.#secrets = secrets;
-    const { connectWithin, limits } = this.#call;
+    const { connectWithin, limits, traceparent } = this.#call;
+    const own = dialect.requestHeaders?.(this.#call.request) ?? null;
+    const asked = own === null ? common : { ...common, ...own };
+    const headers = traces && traceparent !== null ? { ...asked, traceparent } : asked;
     const { totalBytes } = limits;
     const options = { path, headers, body, totalBytes, connectWithin, clock };
     this.#exchange = new Exchange(pool, options, this);
@@ -156,10 +159,11 @@ class Call implements AnswerReceiver {
       throw invalidAnswer("unexpected_encoding", "The provider's answer is compressed.");
     const secrets = this.#secrets;
     const { eventBytes } = this.#call.limits;
-    this.#answer = createAnswerReader({ seed: this.#seed, secrets });
+    const { dialect } = this.#upstream;
+    this.#answer = dialect.createReader({ seed: this.#seed, secrets });
     const mediaType = typeof type === "string" ? type.split(";", 1)[0]?.trim().toLowerCase() : "";
     if (mediaType === "text/event-stream")
-      this.#stream = createEventStream(this.#answer, { eventBytes, secrets });
+      this.#stream = createEventStream(this.#answer, { eventBytes, secrets, dialect });
     else if (mediaType !== "application/json")
       throw invalidAnswer("unexpected_content_type", "The provider's answer is not a completion.");
   }
@@ -199,9 +203,8 @@ class Call implements AnswerReceiver {
 
   #readStream(chunks: readonly Uint8Array[], stream: EventStream, answer: AnswerReader): void {
     const events: CompletionEvent[] = [];
-    const failure = attempt(() => {
-      for (const chunk of chunks) stream.feed(chunk, events);
-    });
+    const failure = feedAll(chunks, stream, events);
+    // While the client has no room, this closure is kept, so it must not contain the chunks.
     this.#deliver(events, () => {
       if (failure !== null) this.failed(failure.thrown);
       else if (stream.done()) this.#finish(answer);
@@ -284,8 +287,10 @@ class Call implements AnswerReceiver {
 
   #statusError(body: Json): ProviderError {
     const { status = 0, headers = {} } = this.#head ?? {};
-    const after = retryAfterMs(headers, this.#upstream.clock.now());
-    return errorAnswer(body, { status, secrets: this.#secrets, retryAfterMs: after });
+    const { dialect, clock } = this.#upstream;
+    const after = dialect.retryAfterMs(headers, clock.now());
+    const details = { status, secrets: this.#secrets, retryAfterMs: after };
+    return errorAnswer(body, { ...details, format: dialect.errors });
   }
 
   #close(end: "complete" | "incomplete"): void {
@@ -293,6 +298,12 @@ class Call implements AnswerReceiver {
     this.#cancelGracePeriod?.();
     this.#exchange?.close(end);
   }
+}
+
+function feedAll(chunks: readonly Uint8Array[], stream: EventStream, into: CompletionEvent[]) {
+  return attempt(() => {
+    for (const chunk of chunks) stream.feed(chunk, into);
+  });
 }
 
 /** Events before a failure are part of the answer, so they are delivered first. */
@@ -306,7 +317,7 @@ function attempt(run: () => void): { readonly thrown: unknown } | null {
 }
 
 /** The body of an HTTP error so far: as JSON, or else as text. */
-function bodyIn(chunks: readonly Uint8Array[]): Json {
+export function bodyIn(chunks: readonly Uint8Array[]): Json {
   const text = Buffer.concat(chunks).toString("utf8");
   try {
     return JSON.parse(text);

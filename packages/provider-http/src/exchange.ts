@@ -28,7 +28,7 @@ export interface ExchangeOptions {
   readonly clock: Clock;
 }
 
-// If more bytes are buffered, the upstream's socket is paused until they are read.
+// If more bytes are buffered, or any while the receiver is paused, the upstream's socket is paused until they are read.
 const maxBufferedBytes = 65_536;
 const maxInterimResponses = 16;
 const lingerMs = 1_000;
@@ -93,7 +93,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#end !== null || this.#isClosed) return;
     this.#chunks.push(chunk);
     this.#bufferedBytes += chunk.length;
-    if (this.#bufferedBytes > maxBufferedBytes) running.pause();
+    if (this.#isPaused || this.#bufferedBytes > maxBufferedBytes) running.pause();
     this.#schedule();
   }
 

@@ -1,5 +1,6 @@
 import { type Json, ProviderError, upstreamCode } from "@tollgate/core/provider";
-import { isObject, membersOf } from "./json.ts";
+import { isObject, membersOf } from "./answer-json.ts";
+import type { ErrorFormat } from "./dialect.ts";
 
 // Callers only see identifiers of an upstream's error: its free text can contain keys and account names.
 const identifier = /^[a-z0-9_.[\]-]{1,64}$/;
@@ -11,12 +12,13 @@ export function errorAnswer(
     readonly status: number;
     readonly retryAfterMs: number | null;
     readonly secrets: readonly string[];
+    readonly format: ErrorFormat;
   },
 ): ProviderError {
-  const { status, retryAfterMs, secrets } = details;
+  const { status, retryAfterMs, secrets, format } = details;
   const { error } = membersOf(body);
   // Some upstreams send the error object as the whole body.
-  const { code, param } = membersOf(error ?? body);
+  const { [format.codeMember]: code, param } = membersOf(error ?? body);
   return new ProviderError(`The provider answered with status ${status}.`, {
     reason: `status_${status}`,
     delivery: "answered",
@@ -32,13 +34,19 @@ export function errorAnswer(
 /** Converts an error event of a stream to a ProviderError. The answer before it may have cost something. */
 export function errorEvent(
   error: Json,
-  details: { readonly answered: boolean; readonly secrets: readonly string[] },
+  details: {
+    readonly answered: boolean;
+    readonly secrets: readonly string[];
+    readonly format: ErrorFormat;
+  },
 ): ProviderError {
-  const { code, param, status } = membersOf(error);
+  const { codeMember, statuses } = details.format;
+  const { [codeMember]: code, param, status } = membersOf(error);
+  const known = typeof code === "string" ? statuses.get(code) : undefined;
   return new ProviderError("The provider reported an error instead of completing its answer.", {
     reason: "upstream_error",
     delivery: details.answered ? "unknown" : "answered",
-    status: details.answered ? 200 : (errorStatus(code) ?? errorStatus(status) ?? 200),
+    status: details.answered ? 200 : (known ?? errorStatus(code) ?? errorStatus(status) ?? 200),
     code: knownCode(error) ?? safeIdentifier(code, details.secrets),
     param: safeIdentifier(param, details.secrets),
     upstreamError: error,

@@ -1,5 +1,5 @@
 import type { CompletionEvent, Json } from "@tollgate/core/provider";
-import { itemsOf, membersOf } from "./json.ts";
+import type { FrameText, TextEvent } from "./dialect.ts";
 
 /** Reads an event of a stream without parsing it, if only its text differs from an earlier event. */
 export interface Splice {
@@ -12,13 +12,11 @@ export interface Splice {
   learn(frame: string | null, events: readonly CompletionEvent[]): void;
 }
 
-type Delta = Extract<CompletionEvent, { type: "text-delta" | "reasoning-delta" }>;
-
 interface Template {
   /** The frame before and after its text. Both include a quote. */
   readonly before: string;
   readonly after: string;
-  readonly event: Delta;
+  readonly event: TextEvent;
 }
 
 /** Longer frames are always parsed. In characters. */
@@ -27,7 +25,7 @@ const maxFrameCharacters = 65_536;
 const maxUnused = 4;
 
 /** `eventBytes` is the size limit of one event. */
-export function createSplice(eventBytes: number): Splice {
+export function createSplice(eventBytes: number, frameText: FrameText): Splice {
   const maxCharacters = Math.min(maxFrameCharacters, Math.floor(eventBytes / 3));
   let template: Template | null = null;
   let unused = 0;
@@ -50,12 +48,17 @@ export function createSplice(eventBytes: number): Splice {
         return;
       if (frame.length > maxCharacters) return;
       unused++;
-      template = templateFrom(frame, event);
+      template = templateFrom(copyOf(frame), event, frameText);
     },
   };
 }
 
-function isDelta(event: CompletionEvent): event is Delta {
+/** Copies a slice of a text. The slice itself would keep the whole text in memory. */
+export function copyOf(slice: string): string {
+  return Buffer.from(slice).toString();
+}
+
+function isDelta(event: CompletionEvent): event is TextEvent {
   return event.type === "text-delta" || event.type === "reasoning-delta";
 }
 
@@ -77,25 +80,24 @@ function jsonIn(json: string): Json | undefined {
 }
 
 /** Finds the text in a frame. A probe confirms it: another text at that place must parse as that text. */
-function templateFrom(frame: string, event: Delta): Template | null {
-  const name = event.type === "text-delta" ? "content" : event.field;
+function templateFrom(frame: string, event: TextEvent, frameText: FrameText): Template | null {
+  const name = frameText.memberOf(event);
   const quoted = JSON.stringify(event.text);
   const at = name === undefined ? -1 : frame.indexOf(quoted, frame.indexOf(`"${name}":`));
   if (at < 0 || name === undefined) return null;
   const before = frame.slice(0, at + 1);
   const after = frame.slice(at + quoted.length - 1);
   const probe = `${event.text}?`;
-  return deltaMember(before + JSON.stringify(probe).slice(1, -1) + after, name) === probe
+  const chunk = chunkIn(before + JSON.stringify(probe).slice(1, -1) + after);
+  return chunk !== undefined && frameText.textIn(chunk, name) === probe
     ? { before, after, event }
     : null;
 }
 
-/** Returns a member of the only choice's delta, or undefined if parsing the frame has other effects. */
-function deltaMember(frame: string, name: string): Json | undefined {
-  if (!frame.startsWith("data: ") || frame.indexOf("\n") !== frame.length - 2) return undefined;
-  const choices = itemsOf(membersOf(jsonIn(frame.slice("data: ".length)))["choices"]);
-  const delta = membersOf(membersOf(choices[0])["delta"]);
-  // Fragments of tool calls accumulate, even without an event.
-  const hasCalls = itemsOf(delta["tool_calls"]).length > 0 || Boolean(delta["function_call"]);
-  return choices.length > 1 || hasCalls ? undefined : delta[name];
+/** The JSON of a frame that consists of one line of data, with or without the name of its event before it. */
+function chunkIn(frame: string): Json | undefined {
+  const at = frame.startsWith("event: ") ? frame.indexOf("\n") + 1 : 0;
+  if (!frame.startsWith("data: ", at) || frame.indexOf("\n", at) !== frame.length - 2)
+    return undefined;
+  return jsonIn(frame.slice(at + "data: ".length));
 }

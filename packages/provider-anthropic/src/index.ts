@@ -1,0 +1,3 @@
+/** Anthropic's Messages API as a provider. */
+export { anthropic } from "./anthropic.ts";
+export { type AnthropicProviderOptions, anthropicSchema } from "./options.ts";

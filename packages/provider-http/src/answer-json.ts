@@ -1,0 +1,54 @@
+import { isTierName, type Json } from "@tollgate/core/provider";
+
+/** An object of an upstream's JSON. */
+export type JsonObject = { readonly [key: string]: Json };
+
+/** Whether a value is an object, and neither a list nor null. */
+export function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Returns the members of an object, and no members for any other value. */
+export function membersOf(value: Json | undefined): JsonObject {
+  return isObject(value) ? value : noMembers;
+}
+
+/** Returns the entries of a list, and none for any other value. */
+export function itemsOf(value: Json | undefined): readonly Json[] {
+  return isList(value) ? value : [];
+}
+
+/** Whether a value is a list. */
+export function isList(value: Json | undefined): value is readonly Json[] {
+  return Array.isArray(value);
+}
+
+/** Returns a non-empty text, and null for any other value. */
+export function textOf(value: Json | undefined): string | null {
+  return typeof value === "string" && value !== "" ? value : null;
+}
+
+const noMembers: JsonObject = {};
+
+// No model reads or writes this much in one call: a larger number is an error.
+const maxTokens = 1_000_000_000;
+
+/** A count of tokens as an upstream reports it. Undefined if it is missing, invalid or absurd. */
+export function tokenCount(value: Json | undefined): number | undefined {
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= maxTokens
+    ? value
+    : undefined;
+}
+
+/** The service tier that an upstream reports. Undefined if it is missing or not a name. */
+export function tierIn(value: Json | undefined): string | undefined {
+  return isTierName(value) ? value : undefined;
+}
+
+/** A label of an answer as a member of its event. No member if the label is missing or longer than 255 characters. */
+export function labelOf(
+  name: "providerRequestId" | "providerModel" | "systemFingerprint",
+  value: Json | undefined,
+): object {
+  return typeof value === "string" && value !== "" && value.length <= 255 ? { [name]: value } : {};
+}
