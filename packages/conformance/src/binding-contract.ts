@@ -1,4 +1,5 @@
 import { describe } from "vitest";
+import { describeAdministration } from "./administration-contract.ts";
 import { describeAnswers } from "./binding-contract/answers.ts";
 import type { Binding } from "./binding-contract/binding.ts";
 import { describeBodies } from "./binding-contract/bodies.ts";
@@ -26,5 +27,6 @@ export function describeBindingContract(name: string, binding: Binding): void {
     describeSlowClients(binding);
     describeSecurity(binding);
     describeIdentity(binding);
+    describeAdministration(name, { serve: binding.serve });
   });
 }

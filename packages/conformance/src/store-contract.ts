@@ -1,4 +1,5 @@
 import { describe } from "vitest";
+import { adminTokenTests } from "./store-contract/admin-tokens.ts";
 import { attemptErrorTests } from "./store-contract/attempt-errors.ts";
 import { budgetPropertyTests } from "./store-contract/budget-property.ts";
 import { budgetRecordTests } from "./store-contract/budget-records.ts";
@@ -31,6 +32,7 @@ import { summaryTests } from "./store-contract/summaries.ts";
 import { summaryPropertyTests } from "./store-contract/summary-property.ts";
 import { tenancyTests } from "./store-contract/tenancy.ts";
 import { transcriptTests } from "./store-contract/transcripts.ts";
+import { usageHourTests } from "./store-contract/usage-hours.ts";
 import { writeSkewTests } from "./store-contract/write-skew.ts";
 
 export type { OpenedStore } from "./store-contract/contract-test.ts";
@@ -65,6 +67,7 @@ export function describeStoreContract(
     describe("Provider errors", () => attemptErrorTests(test));
     describe("Corrections", () => correctionTests(test));
     describe("Keys", () => keyTests(test));
+    describe("Tokens for the admin API", () => adminTokenTests(test));
     describe("Connections", () => connectionTests(test));
     describe("Changes to keys", () => keyChangeTests(test));
     describe("Keys without a secret", () => keyWithoutSecretTests(test));
@@ -73,6 +76,7 @@ export function describeStoreContract(
     describe("Queries", () => queryTests(test));
     describe("Summaries", () => summaryTests(test));
     describe("Summaries of random histories", () => summaryPropertyTests(test));
+    describe("Sums by hour", () => usageHourTests(test));
     describe("Changes", () => changeTests(test));
     describe("Concurrent decisions", () =>
       writeSkewTests((title, run) =>

@@ -17,11 +17,20 @@ export { checkActivity } from "./checkers/activity.ts";
 export { checkBudgets } from "./checkers/budgets.ts";
 export { checkDump } from "./checkers/check-dump.ts";
 export { type DumpQuery, dumpStore, type SessionDump, type StoreDump } from "./checkers/dump.ts";
+export { everyRow } from "./checkers/every-row.ts";
 export { checkEvidence } from "./checkers/evidence.ts";
 export { checkLeases, checkQuiet } from "./checkers/leases.ts";
 export { checkTranscripts } from "./checkers/transcripts.ts";
 export { checkUsage } from "./checkers/usage.ts";
+export { checkUsageHours } from "./checkers/usage-hours.ts";
 export { countingIds } from "./counting-ids.ts";
+export {
+  type MessageBlock,
+  type MessagesRequest,
+  type MessagesUpstream,
+  messagesUpstream,
+  type ScriptedMessage,
+} from "./faults/messages-upstream.ts";
 export { type GatewayProcess, spawnGateway } from "./faults/process.ts";
 export { type PushedClock, pushedClock } from "./faults/pushed-clock.ts";
 export { type RawClient, type RawPost, rawClient } from "./faults/raw-client.ts";

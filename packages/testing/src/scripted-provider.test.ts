@@ -18,6 +18,8 @@ async function ask(provider: ScriptedProvider, options: { stream?: boolean; mode
     credential: null,
     signal,
     limits,
+    outputCap: 4_096,
+    traceparent: null,
     connectWithin: 10_000,
   };
   const batches: (readonly CompletionEvent[])[] = [];

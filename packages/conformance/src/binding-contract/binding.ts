@@ -1,4 +1,4 @@
-import type { Gateway } from "@tollgate/core";
+import type { Mountable } from "@tollgate/core";
 import type { Provider } from "@tollgate/core/provider";
 
 /** A listening host. */
@@ -19,8 +19,8 @@ export interface Mounting {
 
 /** A binding under test. */
 export interface Binding {
-  /** Starts a host on a free port of 127.0.0.1 that mounts the gateway and reads JSON bodies of up to 32 MiB. */
-  readonly serve: (gateway: Gateway, mounting: Mounting) => Promise<ServedBinding>;
+  /** Starts a host on a free port of 127.0.0.1 that mounts the gateway, or the admin API, and reads JSON bodies of up to 32 MiB. */
+  readonly serve: (gateway: Mountable, mounting: Mounting) => Promise<ServedBinding>;
   /** A provider that calls an OpenAI-compatible server over HTTP, such as `openaiCompatible`. The tests read its requests. */
   readonly provider: (baseURL: string) => Provider;
   /**

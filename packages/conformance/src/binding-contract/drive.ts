@@ -1,3 +1,4 @@
+import type { Gateway, Mountable } from "@tollgate/core";
 import {
   createTestGateway,
   type RawClient,
@@ -40,23 +41,24 @@ export async function drive(
   { serve }: Binding,
   { prefix = "/ai", writeStall = 30_000 }: Partial<Mounting> = {},
   options: TestGatewayOptions = {},
+  mounted: (gateway: Gateway) => Mountable = (gateway) => gateway,
 ): Promise<DrivenGateway> {
   const test = await createTestGateway(options);
-  const { url, close } = await serve(test.gateway, { prefix, writeStall });
+  const { url, close } = await serve(mounted(test.gateway), { prefix, writeStall });
   const clients: RawClient[] = [];
   onTestFinished(async () => {
     for (const client of clients) client.reset();
     await close();
     await test.gateway.close();
   });
-  const mounted = `${url}${prefix}`;
+  const root = `${url}${prefix}`;
   const authorization = `Bearer ${test.key.secret}`;
   const call: DrivenGateway["call"] = (path, init = {}) =>
-    fetch(`${mounted}${path}`, { ...init, headers: { authorization, ...init.headers } });
+    fetch(`${root}${path}`, { ...init, headers: { authorization, ...init.headers } });
   return {
     ...test,
     url,
-    mounted,
+    mounted: root,
     prefix,
     call,
     post: (path, body, headers = {}) =>

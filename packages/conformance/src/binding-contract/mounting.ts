@@ -93,12 +93,7 @@ export function describeIdentity(binding: Binding): void {
     });
 
     it("may be the only caller of a mount", async () => {
-      const as: Binding = {
-        ...binding,
-        serve: ({ as, ...gateway }, mounting) =>
-          binding.serve({ ...gateway, as, ...as(caller) }, mounting),
-      };
-      const { post } = await drive(as);
+      const { post } = await drive(binding, {}, {}, ({ as }) => as(caller));
       const answer = await post(chatPath, bodies[chatPath](), { authorization: "Bearer nonsense" });
       expect(answer.status).toBe(200);
       await answer.text();

@@ -34,6 +34,8 @@ export function callOf(over: Partial<ProviderCall> = {}): ProviderCall {
     credential: null,
     signal: new AbortController().signal,
     limits: { eventBytes: 1_048_576, totalBytes: 67_108_864, bodyBytes: 4_194_304 },
+    outputCap: 4_096,
+    traceparent: null,
     connectWithin: 10_000,
     ...over,
   };

@@ -115,6 +115,7 @@ function keyFor(owner: Owner, source: Source, overrides: Partial<ApiKey>): ApiKe
     defaultDataClass: "D1_INTERNAL",
     minimumDataClass: "D0_PUBLIC",
     models: null,
+    aliases: null,
     createdAt: source.now(),
     expiresAt: null,
     revokedAt: null,

@@ -12,6 +12,7 @@ export function keyTests(test: ContractTest): void {
   test("reads a key back complete, with and without limits", async ({ store, intents }) => {
     const limited = intents.withOwner({ keyId: "key-2" }).key({
       models: ["sim/*/*", "other/v/m"],
+      aliases: { "gpt-5": "sim/v/gpt-5", constructor: "sim/v/m" },
       expiresAt: intents.now(),
       revokedAt: intents.now(),
       lastUsedAt: intents.now(),

@@ -35,6 +35,20 @@ export function leaseTests(test: ContractTest): void {
     expect(await lapsedIds(store, 1)).toEqual([dropped.stepId]);
   });
 
+  test("tells how busy it is, also while it writes and after it closed", async ({
+    store,
+    intents,
+  }) => {
+    expectPlausible(store);
+    const steps = Array.from({ length: 8 }, () => openOne(store, intents));
+    expectPlausible(store);
+    await Promise.all(steps);
+    expect(store.status().waiting).toBe(0);
+    await store.close();
+    expectPlausible(store);
+    expect(store.status()).toMatchObject({ waiting: 0, inUse: 0 });
+  });
+
   test("returns everything recovery needs with a lapsed Step", async ({ store, intents }) => {
     const other = intents.withOwner({ organizationId: "globex" });
     await store.keys.insert(other.key());
@@ -150,4 +164,10 @@ async function lapsedIds(store: Store, at: number): Promise<readonly string[]> {
 
 function readable({ step, salt, outputTokens }: LapsedStep) {
   return { step, salt: hex(salt), outputTokens };
+}
+
+function expectPlausible(store: Store): void {
+  const { waiting, inUse, most } = store.status();
+  expect(Number.isInteger(waiting) && waiting >= 0).toBe(true);
+  expect(Number.isInteger(inUse) && inUse >= 0 && inUse <= (most ?? inUse)).toBe(true);
 }

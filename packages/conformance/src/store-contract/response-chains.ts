@@ -43,7 +43,9 @@ export function responseChainTests(test: ContractTest): void {
       }
       for (const id of ids) expect(await historyOf(store, intents.owner, id)).toBeNull();
     };
-    await Promise.all(permutationsOf([0, 1, 2, 3, 4]).map(deleteIn));
+    const orders = permutationsOf([0, 1, 2, 3, 4]);
+    for (let at = 0; at < orders.length; at += 12)
+      await Promise.all(orders.slice(at, at + 12).map(deleteIn));
   });
 
   test("keeps responses that continue the same one separate", async ({ store, intents }) => {

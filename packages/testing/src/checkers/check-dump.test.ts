@@ -56,6 +56,14 @@ const damages: readonly (readonly [string, (dump: StoreDump) => object])[] = [
     "a Step without attempts",
     ({ steps }) => ({ steps: changed(steps, 0, () => ({ attempts: [] })) }),
   ],
+  [
+    "sums by hour that do not add up",
+    ({ usage }) => ({
+      usage: changed(usage, 0, ({ sums }) => ({
+        sums: { ...sums, costNanoUsd: sums.costNanoUsd + 1 },
+      })),
+    }),
+  ],
   ["an attempt without its usage record", (dump) => withAttempt(dump, () => ({ end: null }))],
   ["tokens that do not add up", (dump) => withAttempt(dump, addToken)],
   [

@@ -5,6 +5,7 @@ import { checkEvidence } from "./evidence.ts";
 import { checkLeases } from "./leases.ts";
 import { checkTranscripts } from "./transcripts.ts";
 import { checkUsage } from "./usage.ts";
+import { checkUsageHours } from "./usage-hours.ts";
 
 /** Checks everything that must always hold for a store. Returns one sentence per violation. */
 export function checkDump(dump: StoreDump): readonly string[] {
@@ -15,5 +16,6 @@ export function checkDump(dump: StoreDump): readonly string[] {
     checkEvidence,
     checkTranscripts,
     checkActivity,
+    checkUsageHours,
   ].flatMap((check) => check(dump));
 }

@@ -6,11 +6,12 @@ import type {
   Session,
   Step,
   Store,
-  StorePage,
-  StorePaging,
   TranscriptPart,
+  UsageGroup,
 } from "@tollgate/core/store";
+import { everyRow } from "./every-row.ts";
 import { leafHolds } from "./leaf-facts.ts";
+import { rolledUp } from "./rolled-up.ts";
 
 /** All readable records of some organizations in a store. */
 export interface StoreDump {
@@ -27,6 +28,8 @@ export interface StoreDump {
   readonly sessions: readonly SessionDump[];
   /** Step ids of the activity records. */
   readonly activity: readonly string[];
+  /** The sums by hour, with the Steps that are in none yet. */
+  readonly usage: readonly UsageGroup[];
 }
 
 /** A Session and its transcript. */
@@ -69,6 +72,7 @@ export async function dumpStore(store: Store, query: DumpQuery): Promise<StoreDu
     lapsedSteps: lapsed.map(({ step }) => step.id),
     sessions: await Promise.all(sessions.map((session) => sessionDump(store, session))),
     activity: await ofEach((organizationId) => activityOf(activity, organizationId)),
+    usage: await rolledUp(store, organizations),
   };
 }
 
@@ -92,17 +96,4 @@ async function activityOf(activity: Activity, organizationId: string): Promise<r
   const ids: string[] = [];
   for await (const { id } of activity.list({ organizationId }, { limit: 1_000 })) ids.push(id);
   return ids;
-}
-
-async function everyRow<Row>(
-  read: (paging: StorePaging) => Promise<StorePage<Row>>,
-): Promise<readonly Row[]> {
-  const rows: Row[] = [];
-  let cursor: string | null = null;
-  do {
-    const page: StorePage<Row> = await read({ cursor, limit: 1_000 });
-    rows.push(...page.data);
-    cursor = page.nextCursor;
-  } while (cursor !== null);
-  return rows;
 }

@@ -1,3 +1,4 @@
+import { channel } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 
@@ -32,10 +33,16 @@ export interface RawPost {
   readonly headers?: readonly string[];
 }
 
-/** Connects to `http://host:port`. */
+const opened = channel("tollgate.testing.client");
+
+/**
+ * Connects to `http://host:port`. Publishes its socket on the diagnostics channel `tollgate.testing.client`, so that a suite
+ * can look for secrets in everything that its clients receive.
+ */
 export async function rawClient(url: string): Promise<RawClient> {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+  opened.publish(socket);
   const parts: Buffer[] = [];
   socket.on("data", (part: Buffer) => parts.push(part));
   // Callers see the end in the received bytes.

@@ -1,3 +1,4 @@
+import { channel } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 
@@ -27,9 +28,12 @@ export interface ScriptedUpstream {
   close(): Promise<void>;
 }
 
+const accepted = channel("tollgate.testing.upstream");
+
 /**
  * Starts an upstream on a free local port. A script answers each request: it sends bytes, waits for the test's barriers,
- * and ends with FIN or RST. If it returns without an end, the connection stays open for the next request.
+ * and ends with FIN or RST. If it returns without an end, the connection stays open for the next request. Publishes each
+ * socket on the diagnostics channel `tollgate.testing.upstream`, so that a suite can look for secrets in all requests.
  */
 export async function scriptedUpstream(
   script: (exchange: UpstreamExchange, number: number) => Promise<void> | void,
@@ -38,6 +42,7 @@ export async function scriptedUpstream(
   const sockets = new Set<Socket>();
   const connections = { open: 0, made: 0 };
   const server = createServer({ noDelay: true }, (socket) => {
+    accepted.publish(socket);
     sockets.add(socket);
     connections.open += 1;
     connections.made += 1;

@@ -1,0 +1,246 @@
+import {
+  createHourFold,
+  createUsageFold,
+  foldedFromText,
+  foldedToText,
+  hourOf,
+  type StepIntent,
+  type Store,
+  type SummaryDimension,
+  type UnfoldedStep,
+  type UnfoldedSteps,
+  type UsageGroup,
+  type UsageHour,
+} from "@tollgate/core/store";
+import fc from "fast-check";
+import { expect } from "vitest";
+import { user } from "./chain.ts";
+import { type ContractTest, expectOpened } from "./contract-test.ts";
+import { correctionFor } from "./corrections.ts";
+import { createIntents, type Intents } from "./intents.ts";
+
+const hourMs = 3_600_000;
+const start = Date.UTC(2026, 0, 5, 10);
+const by: readonly SummaryDimension[] = ["user", "model", "outcome", "hour"];
+
+/** Sums by hour. */
+export function usageHourTests(test: ContractTest): void {
+  test("adds hours and moves the mark once, even if two processes fold", async ({
+    store,
+    intents,
+  }) => {
+    await settle(store, intents, { hour: 0, model: "m", cost: 1 });
+    await settle(store, intents, { hour: 1, model: "m", cost: 2 });
+    const { steps, cursorOf } = await store.usage.steps({ organizationId: "acme" }, all);
+    const [first, second] = steps;
+    if (!first || !second) return expect.fail("Two Steps are to be folded.");
+    const [mark, next] = [cursorOf(0), cursorOf(1)];
+    expect(await store.usage.mark("acme")).toBe(null);
+    const hour = hourFor("a", start, [first]);
+    const add = { organizationId: "acme", after: null, mark, hours: [hour] };
+    expect(await store.usage.add(add)).toBe(true);
+    expect(await store.usage.add({ ...add, hours: [{ ...hour, id: "b" }] })).toBe(false);
+    expect(await store.usage.mark("acme")).toBe(mark);
+    expect(await store.usage.mark("globex")).toBe(null);
+    expect(await store.usage.hours({ organizationId: "acme" }, all)).toEqual({
+      data: [hour],
+      nextCursor: null,
+    });
+    const rest = await store.usage.steps({ organizationId: "acme" }, { ...all, cursor: mark });
+    expect(rest.steps).toEqual([second]);
+    const later = { ...add, after: mark, mark: next, hours: [] };
+    expect(await store.usage.add(later)).toBe(true);
+    expect(await store.usage.add(later)).toBe(false);
+    expect(await store.usage.mark("acme")).toBe(next);
+    // A repair moves no mark.
+    const repair = { ...add, after: next, mark: next, hours: [{ ...hour, id: "c" }] };
+    expect(await store.usage.add(repair)).toBe(true);
+    expect((await store.usage.hours({ organizationId: "acme" }, all)).data).toHaveLength(2);
+  });
+
+  test("returns the Steps to fold oldest first, and no others", async ({ store, intents }) => {
+    const other = createIntents("globex");
+    await store.keys.insert(other.key());
+    await settle(store, other, { hour: 0, model: "m", cost: 1 });
+    for (const [at, hour] of [2, 0, 1, 1].entries())
+      await settle(store, intents, { hour, model: `m${at}`, cost: 1 });
+    const inOrder = ["m1", "m2", "m3", "m0"];
+    const read = async (to: number | undefined, limit: number) => {
+      const found: (string | undefined)[] = [];
+      let cursor: string | null = null;
+      for (let page = 0; page < 9; page++) {
+        const query = { organizationId: "acme", ...(to === undefined ? {} : { to }) };
+        const { steps, cursorOf }: UnfoldedSteps = await store.usage.steps(query, {
+          cursor,
+          limit,
+        });
+        found.push(...steps.map(({ attempts }) => attempts.at(-1)?.model));
+        if (steps.length > 0) cursor = cursorOf(steps.length - 1);
+        if (steps.length < limit) return found;
+      }
+      return found;
+    };
+    for (const limit of [1, 2, 3, 4, 5]) expect(await read(undefined, limit)).toEqual(inOrder);
+    expect(await read(start + 2 * hourMs, 2)).toEqual(inOrder.slice(0, 3));
+  });
+
+  test("selects hours by time, page by page", async ({ store }) => {
+    const hours = [0, 0, 1, 2, 3].map((hour, at) => hourFor(`h${at}`, start + hour * hourMs, []));
+    const mark = "mark";
+    await store.usage.add({ organizationId: "acme", after: null, mark, hours });
+    const ids: string[] = [];
+    let cursor: string | null = null;
+    const range = { organizationId: "acme", from: start, to: start + 3 * hourMs };
+    do {
+      const page: Awaited<ReturnType<typeof store.usage.hours>> = await store.usage.hours(range, {
+        cursor,
+        limit: 2,
+      });
+      ids.push(...page.data.map(({ id }) => id));
+      cursor = page.nextCursor;
+    } while (cursor !== null && ids.length < 9);
+    expect(ids).toEqual(["h0", "h1", "h2", "h3"]);
+    expect(await store.usage.hours({ organizationId: "globex" }, all)).toMatchObject({ data: [] });
+  });
+
+  test("keeps the sums of removed Steps, and adds those that follow", async ({
+    store,
+    intents,
+  }) => {
+    const step = await settle(store, intents, { hour: 0, model: "m", cost: 7 });
+    await correct(store, intents, step, 5);
+    const before = await fullFold(store, "acme");
+    await foldAll(store, "acme", 10);
+    const leaf = () => intents.leaf("activity.removed");
+    const sweep = { at: start + 48 * hourMs, keep: hourMs, limit: 10, leaf };
+    expect(await store.steps.sweep(sweep)).toMatchObject({ removed: 1 });
+    expect(await fullFold(store, "acme")).toEqual([]);
+    expect(await rolledFold(store, "acme")).toEqual(before);
+    await settle(store, intents, { hour: 50, model: "m", cost: 7 });
+    const following = await fullFold(store, "acme");
+    expect(following).not.toEqual([]);
+    expect(await rolledFold(store, "acme")).toEqual(inOrder([...before, ...following]));
+  });
+
+  test("adds up to the sums over all Steps, however far it has folded", async ({ store }) => {
+    let runs = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(act, { maxLength: 14 }), async (acts) => {
+        const organizationId = `organization-${++runs}`;
+        const intents = createIntents(organizationId);
+        await store.keys.insert(intents.key());
+        const settled: StepIntent[] = [];
+        for (const one of acts) {
+          if (one.type === "settle") settled.push(await settle(store, intents, one));
+          else if (one.type === "fold") await foldAll(store, organizationId, one.steps);
+          else {
+            const step = settled[one.which % settled.length];
+            if (step) await correct(store, intents, step, one.cost);
+          }
+        }
+        expect(await rolledFold(store, organizationId)).toEqual(
+          await fullFold(store, organizationId),
+        );
+      }),
+      { numRuns: 12 },
+    );
+  });
+}
+
+const all = { cursor: null, limit: 100 };
+
+/** Steps open in the order of their hours, as their gateways' clocks run. */
+const act = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      type: fc.constant("settle"),
+      hour: fc.constant(0),
+      model: fc.constantFrom("cheap", "dear"),
+      cost: fc.option(fc.nat(1_000_000_000)),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ type: fc.constant("correct"), which: fc.nat(20), cost: fc.nat(1_000) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ type: fc.constant("fold"), steps: fc.constantFrom(1, 2, 9) }),
+  },
+);
+
+async function settle(
+  store: Store,
+  intents: Intents,
+  {
+    hour,
+    model,
+    cost,
+  }: { readonly hour: number; readonly model: string; readonly cost: number | null },
+): Promise<StepIntent> {
+  const plain = intents.step([user(intents.id())], { at: start + hour * hourMs });
+  const step = { ...plain, attempt: { ...plain.attempt, model: "cheap" } };
+  await expectOpened(store.openStep(step));
+  const first = intents.settlement(step).attempt;
+  await store.openAttempt(
+    intents.attempt(step, {
+      ended: { ...first, costNanoUsd: cost, outcome: "failed" },
+      attempt: { ...step.attempt, model, number: 2 },
+    }),
+  );
+  const attempt = { number: 2, costNanoUsd: cost, timeToFirstTokenMs: 40, durationMs: 5_000 };
+  await store.settleStep(intents.settlement(step, { attempt }));
+  return step;
+}
+
+async function correct(
+  store: Store,
+  intents: Intents,
+  step: StepIntent,
+  costNanoUsd: number,
+): Promise<void> {
+  const usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3, cachedTokens: 1 };
+  await store.correct(correctionFor(intents, step, { usage, costNanoUsd }));
+}
+
+function hourFor(id: string, hour: number, steps: readonly UnfoldedStep[]): UsageHour {
+  const fold = createHourFold();
+  for (const step of steps) fold.add(step);
+  return { organizationId: "acme", hour, id, folded: foldedToText(fold.steps()) };
+}
+
+/** Folds the next settled Steps of an organization, up to a number. */
+export async function foldAll(store: Store, organizationId: string, limit: number): Promise<void> {
+  const after = await store.usage.mark(organizationId);
+  const paging = { cursor: after, limit };
+  const { steps, cursorOf } = await store.usage.steps({ organizationId }, paging);
+  const open = steps.findIndex(({ outcome }) => outcome === null);
+  const settled = open < 0 ? steps : steps.slice(0, open);
+  if (settled.length === 0) return;
+  const mark = cursorOf(settled.length - 1);
+  const hours = [...Map.groupBy(settled, ({ openedAt }) => hourOf(openedAt))].map(([hour, of]) => ({
+    ...hourFor(`${mark} ${hour}`, hour, of),
+    organizationId,
+  }));
+  expect(await store.usage.add({ organizationId, after, mark, hours })).toBe(true);
+}
+
+/** The hours, and the Steps behind the mark. */
+async function rolledFold(store: Store, organizationId: string): Promise<readonly UsageGroup[]> {
+  const fold = createUsageFold(by);
+  for (const row of (await store.usage.hours({ organizationId }, all)).data)
+    for (const steps of foldedFromText(row)) fold.addSteps(steps);
+  const cursor = await store.usage.mark(organizationId);
+  const { steps } = await store.usage.steps({ organizationId }, { ...all, cursor });
+  for (const step of steps) fold.addStep(step);
+  return inOrder(fold.groups());
+}
+
+async function fullFold(store: Store, organizationId: string): Promise<readonly UsageGroup[]> {
+  return inOrder((await store.steps.summarize({ organizationId, by }, all)).groups);
+}
+
+function inOrder(groups: readonly UsageGroup[]): readonly UsageGroup[] {
+  return groups.toSorted((a, b) => (JSON.stringify(a.values) < JSON.stringify(b.values) ? -1 : 1));
+}
