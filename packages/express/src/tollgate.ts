@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { type GatewayResponse, type RequestHandlers, requireGateway } from "@tollgate/core";
+import { type GatewayResponse, type Mountable, requireGateway } from "@tollgate/core";
 import {
   type IncomingRequest,
   type NodeHandlerOptions,
@@ -24,7 +24,7 @@ export type Middleware = (
  * parsed body hides mistakes such as repeated members.
  * @throws GatewayError `invalid_configuration` without a gateway, or if `writeStall` isn't a positive integer
  */
-export function tollgate(gateway: RequestHandlers, options: ExpressOptions = {}): Middleware {
+export function tollgate(gateway: Mountable, options: ExpressOptions = {}): Middleware {
   requireGateway(gateway, "tollgate(gateway)");
   const { writeStall } = requireHandlerOptions(options);
 

@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { errorBody, GatewayError, type RequestHandlers, requireGateway } from "@tollgate/core";
+import { errorBody, GatewayError, type Mountable, requireGateway } from "@tollgate/core";
 import {
   type NodeHandlerOptions,
   requireHandlerOptions,
@@ -10,7 +10,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 
 /** Options of the plugin for `app.register`. */
 export interface TollgateOptions extends NodeHandlerOptions {
-  readonly gateway: RequestHandlers;
+  readonly gateway: Mountable;
   /**
    * Where to mount the gateway, decoded as Fastify matches paths: `/a b` for `/a%20b`. Without a prefix, the gateway
    * answers every path without a route of its own.

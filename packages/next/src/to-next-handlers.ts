@@ -1,4 +1,4 @@
-import { type Handler, type RequestHandlers, requireGateway } from "@tollgate/core";
+import { type Handler, type Mountable, requireGateway } from "@tollgate/core";
 import { milliseconds, read, type Schema, z } from "@tollgate/core/schemas";
 
 /** Route handlers for every method of the gateway. Next answers other methods itself. */
@@ -24,7 +24,7 @@ const nextOptions: Schema<NextOptions> = z.strictObject({
  * default.
  * @throws GatewayError `invalid_configuration` without a gateway, or if `writeStall` isn't a positive integer
  */
-export function toNextHandlers(gateway: RequestHandlers, options: NextOptions = {}): NextHandlers {
+export function toNextHandlers(gateway: Mountable, options: NextOptions = {}): NextHandlers {
   requireGateway(gateway, "toNextHandlers(gateway)");
   const { writeStall = 30_000 } = read(nextOptions, options, {
     code: "invalid_configuration",

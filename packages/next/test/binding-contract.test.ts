@@ -1,11 +1,11 @@
 import { describeBindingContract } from "@tollgate/conformance/binding-contract";
-import type { Gateway } from "@tollgate/core";
+import type { Mountable } from "@tollgate/core";
 import { serve } from "@tollgate/node";
 import { openaiCompatible } from "@tollgate/provider-openai";
 import { toNextHandlers } from "../src/index.ts";
 
 /** Calls the handlers as Next does: one by the method, none for the others, whatever the path. */
-function routeModule(gateway: Gateway, writeStall: number) {
+function routeModule(gateway: Mountable, writeStall: number) {
   const handlers = new Map(Object.entries(toNextHandlers(gateway, { writeStall })));
   return {
     async fetch(request: Request): Promise<Response> {

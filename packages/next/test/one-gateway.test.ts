@@ -1,23 +1,29 @@
 import { createGateway } from "@tollgate/core";
 import { memoryStore } from "@tollgate/store-memory";
 import { scriptedProvider } from "@tollgate/testing";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 
 const create = () =>
   createGateway({ store: memoryStore(), providers: { test: scriptedProvider() } });
 
+let edits = 0;
+
 /** Simulates an edit under `next dev`: the module is loaded again without its state. */
 async function reload() {
-  vi.resetModules();
-  return (await import("../src/index.ts")).oneGateway;
+  edits += 1;
+  const path = `../src/one-gateway.ts?edit=${edits}`;
+  const module: typeof import("../src/one-gateway.ts") = await import(path);
+  return module.oneGateway;
 }
 
 describe("one gateway", () => {
   it("survives ten edits under next dev", async () => {
     const made: ReturnType<typeof create>[] = [];
     const held = new Set<unknown>();
+    const loaded = new Set<unknown>();
     for (let edit = 0; edit < 10; edit++) {
       const oneGateway = await reload();
+      loaded.add(oneGateway);
       held.add(
         oneGateway(() => {
           const gateway = create();
@@ -27,6 +33,7 @@ describe("one gateway", () => {
       );
     }
     onTestFinished(async () => void (await made[0]?.close()));
+    expect(loaded.size).toBe(10);
     expect(made).toHaveLength(1);
     expect([...held]).toEqual(made);
   });

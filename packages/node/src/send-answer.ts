@@ -4,6 +4,7 @@ import { defaultServerLimits } from "./server-limits.ts";
 
 /** The size of one write in bytes. Each write must make progress within `writeStall`. */
 const pieceBytes = 65_536;
+const maxTextCharacters = 8_192;
 
 /**
  * Writes a web `Response` to a Node response, no faster than the client reads. Cancels the body if the client
@@ -99,7 +100,8 @@ function sendStream(
       body.start({
         write(text) {
           hasWritten = true;
-          const isTaken = outgoing.destroyed || outgoing.write(text);
+          const isTaken =
+            outgoing.destroyed || outgoing.write(isLong(text) ? Buffer.from(text) : text);
           return isTaken ? null : untilTaken(outgoing, "drain", writeStall);
         },
         end,
@@ -112,6 +114,11 @@ function sendStream(
     // Send the headers of a stream before its first event, or together if it is ready.
     if (!hasWritten && !outgoing.writableEnded) outgoing.flushHeaders();
   });
+}
+
+/** Written as bytes: until the client has read a text, Node keeps both the text and its bytes. */
+function isLong(text: string): boolean {
+  return text.length > maxTextCharacters;
 }
 
 /** Writes in pieces, so a slow client can make progress. */

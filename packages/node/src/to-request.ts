@@ -69,6 +69,10 @@ class BridgedNodeRequest implements NodeRequest {
     return target.startsWith("/") || URL.canParse(target) ? target : "/";
   }
 
+  get remoteAddress(): string | undefined {
+    return this.#incoming.socket.remoteAddress;
+  }
+
   get headerBytes(): number {
     return this.headers.bytes();
   }

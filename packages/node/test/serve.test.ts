@@ -112,7 +112,7 @@ describe("serving", () => {
     first.socket.destroy();
   });
 
-  it("closes connections of one address above its limit, until others have closed", async () => {
+  it("closes connections of one address above its limit, until others have closed (H16)", async () => {
     const limits = { connectionsPerAddress: 2 };
     server = await serve(heldStream().handler, { port: 0, limits });
     const { url } = server;

@@ -9,6 +9,7 @@ const used = [
   "core",
   "next",
   "prices",
+  "provider-http",
   "provider-openai",
   "store-engine",
   "store-sql",

@@ -1,0 +1,226 @@
+import {
+  type Administration,
+  type Clock,
+  createRandomIds,
+  GatewayError,
+  type GatewayRequest,
+  type GatewayResponse,
+  type Mountable,
+  systemClock,
+} from "@tollgate/core";
+import {
+  administrationFailure,
+  type BodyRoom,
+  defaultLimits,
+  parseBody,
+  queryOf,
+  readBody,
+  requireSmallHeaders,
+  toResponse,
+} from "@tollgate/core/administration";
+import { type AdminGrant, organizationOf, requirePlatform, requireRole } from "./grant.ts";
+import { createReadSlots, createSignInGuard, overloaded, requireSameOrigin } from "./guards.ts";
+import { openApiDocument } from "./open-api.ts";
+import type { Route } from "./operation.ts";
+import { operations } from "./operations.ts";
+import { decodeQuery } from "./parameters.ts";
+import { json, present, tagIn } from "./present.ts";
+import { createRouter, type MatchedRoute } from "./router.ts";
+import { type AuthenticateAdmin, signIn } from "./sign-in.ts";
+import { createTurns, resting } from "./turns.ts";
+
+/** Options of the admin API. */
+export interface AdminOptions {
+  /** Says who is signed in and what they may do. It has no default: without it, nothing is served. */
+  readonly authenticateAdmin: AuthenticateAdmin;
+  /**
+   * The address that failed sign-ins are counted by; null for none. Default: the connection's, where the binding knows it.
+   * Behind a proxy, read the header that only your proxy sets.
+   */
+  readonly clientAddress?: (request: GatewayRequest) => string | null;
+  /** Default: the machine's own clock. */
+  readonly clock?: Clock;
+}
+
+/** The admin API, to mount as a gateway is: `tollgate(admin)`. */
+export interface AdminHandler extends Mountable {
+  /** Rejects new requests, and waits for open ones up to 25 seconds. Leaves the gateway open. */
+  close(): Promise<void>;
+}
+
+const maxOpenRequests = 64;
+const maxCloseMs = 25_000;
+/** A body holds one record, or the prices of a repricing. */
+const limits = { ...defaultLimits, bodyBytes: 1_048_576, imageBodyBytes: 1_048_576 };
+/** Open requests are bounded, and so is each body. */
+const room: BodyRoom = { admit() {}, grow() {} };
+
+/**
+ * Serves a gateway's administration over HTTP, below `/admin/v1`. Mount it as a gateway: with `tollgate(admin)` in Express,
+ * Fastify or Next, or with its `fetch`.
+ * @throws GatewayError `invalid_configuration` without `authenticateAdmin`
+ */
+export function adminHandler(
+  administration: Administration,
+  { authenticateAdmin, clientAddress = connectionAddress, clock = systemClock }: AdminOptions,
+): AdminHandler {
+  if (typeof authenticateAdmin !== "function")
+    throw new GatewayError(
+      "invalid_configuration",
+      "adminHandler(gateway, { authenticateAdmin }) needs a function that says who is signed in.",
+    );
+  const route = createRouter(operations);
+  const ids = createRandomIds();
+  const signIns = createSignInGuard(clock);
+  const slots = createReadSlots(clock);
+  const takeTurn = createTurns(clock);
+  let document: ReturnType<typeof openApiDocument> | undefined;
+  const describe = () => {
+    document ??= openApiDocument();
+    return document;
+  };
+  let open = 0;
+  let closed: PromiseWithResolvers<void> | null = null;
+
+  async function respond(request: GatewayRequest): Promise<GatewayResponse> {
+    requireSmallHeaders(request, limits.headerBytes);
+    const matched = route(request.method, request.url);
+    requireSameOrigin(request);
+    slots.requireFree(matched.route);
+    const grant = await admit(request);
+    requireRole(grant, matched.route.role);
+    if (matched.route.platform) requirePlatform(grant);
+    const input = await readInput(request, matched, grant);
+    const { route: operation } = matched;
+    const release = slots.take(operation, grant);
+    const run = (target: Administration) => operation.run(target, input, grant, describe);
+    try {
+      const outcome = await (operation.method === "GET"
+        ? takeTurn((rest) => run(resting(administration, rest)))
+        : run(administration));
+      return await present(request, operation, outcome, { release, takeTurn });
+    } catch (thrown) {
+      release();
+      throw thrown;
+    }
+  }
+
+  async function admit(request: GatewayRequest): Promise<AdminGrant> {
+    const ended = await signIns.admit(clientAddress(request));
+    let hasFailed = false;
+    try {
+      return await signIn(clock, authenticateAdmin, request);
+    } catch (thrown) {
+      hasFailed = thrown instanceof GatewayError && thrown.code === "admin_unauthenticated";
+      throw thrown;
+    } finally {
+      ended(hasFailed);
+    }
+  }
+
+  async function answer(request: GatewayRequest): Promise<GatewayResponse> {
+    const isAdmitted = closed === null && open < maxOpenRequests;
+    if (isAdmitted) open++;
+    const headers = {
+      "x-request-id": ids.uuid(),
+      "cache-control": "private, no-store",
+      "x-content-type-options": "nosniff",
+    };
+    try {
+      if (!isAdmitted) throw overloaded("The admin API is busy or closing: try again.");
+      const answered = await respond(request);
+      return { ...answered, headers: { ...answered.headers, ...headers } };
+    } catch (thrown) {
+      if (request.signal.aborted) throw request.signal.reason;
+      const failure = administrationFailure(thrown);
+      return {
+        status: failure.status,
+        headers: { ...failure.headers, ...json, ...headers },
+        body: failure.body,
+      };
+    } finally {
+      if (isAdmitted) open--;
+      if (open === 0) closed?.resolve();
+    }
+  }
+
+  return {
+    answer,
+    fetch: async (input, init) =>
+      toResponse(
+        await answer(
+          input instanceof Request && init === undefined ? input : new Request(input, init),
+        ),
+      ),
+    async close() {
+      closed ??= Promise.withResolvers<void>();
+      const { promise, resolve } = closed;
+      if (open === 0) return;
+      const cancel = clock.after(maxCloseMs, resolve);
+      await promise;
+      cancel();
+    },
+  };
+}
+
+/** The parameters of a request: those of its path, and those of its query or its body. */
+async function readInput(
+  request: GatewayRequest,
+  { route, pathParameters }: MatchedRoute,
+  grant: AdminGrant,
+): Promise<Readonly<Record<string, unknown>>> {
+  if (request.url.length > limits.headerBytes)
+    throw new GatewayError("request_too_large", "The request's URL is too long.");
+  const query = queryOf(request.url);
+  const sent =
+    route.method === "POST" ? await bodyOf(request, query) : decodeQuery(query, route.input);
+  const input = new Map<string, unknown>(sent);
+  for (const [name, value] of pathParameters) {
+    if (input.has(name)) throw unknownParameter(name, "is part of the path");
+    input.set(name, value);
+  }
+  if (input.has("actor")) throw unknownParameter("actor", "is who signed in");
+  if (input.has("ifMatch")) throw unknownParameter("ifMatch", "is sent in the header If-Match");
+  const ifMatch = request.headers.get("if-match");
+  if (ifMatch !== null) input.set("ifMatch", expectedTag(route, ifMatch));
+  if ("organizationId" in route.input) nameOrganization(input, grant);
+  return Object.fromEntries(input);
+}
+
+/** The tag that a change expects its record to have. */
+function expectedTag({ input }: Route, header: string): string {
+  const tag = tagIn(header);
+  if ("ifMatch" in input && tag !== null) return tag;
+  const message =
+    tag === null
+      ? "`If-Match` must be the `ETag` of one record."
+      : "This operation has no `If-Match`: leave the header out.";
+  throw new GatewayError("invalid_argument", message, { param: "If-Match" });
+}
+
+async function bodyOf(
+  request: GatewayRequest,
+  query: URLSearchParams,
+): Promise<ReadonlyMap<string, unknown>> {
+  const [misplaced] = query.keys();
+  if (misplaced !== undefined) throw unknownParameter(misplaced, "belongs in the JSON body");
+  const bytes = await readBody(request, limits, room);
+  return new Map(bytes.length === 0 ? [] : Object.entries(await parseBody(bytes, limits)));
+}
+
+/** Replaces the named organization with one that the grant is for. */
+function nameOrganization(input: Map<string, unknown>, grant: AdminGrant): void {
+  const named = input.get("organizationId");
+  // The schema rejects anything else.
+  if (named === undefined || typeof named === "string")
+    input.set("organizationId", organizationOf(grant, named));
+}
+
+function unknownParameter(name: string, why: string): GatewayError {
+  const message = `Unknown parameter: ${name}. It ${why}.`;
+  return new GatewayError("unknown_parameter", message, { param: name });
+}
+
+function connectionAddress(request: GatewayRequest): string | null {
+  return "remoteAddress" in request ? (request.remoteAddress ?? null) : null;
+}

@@ -1,0 +1,132 @@
+import {
+  type Administration,
+  type BudgetScope,
+  everyOrganization,
+  GatewayError,
+  type RateLimitScope,
+} from "@tollgate/core";
+import { type AdminRole, adminRoles } from "@tollgate/core/administration";
+import { read, type Schema, text, z } from "@tollgate/core/schemas";
+
+/** Who signed in to the admin API, and what they may do. */
+export interface AdminGrant {
+  /** Recorded as the actor of every change: 1 to 255 characters. */
+  readonly actor: string;
+  /** The organizations whose records they see and change; `all` for every one, now and later. */
+  readonly organizations: readonly string[] | "all";
+  readonly role: AdminRole;
+  /** The right to read transcripts, up to a data class. Nobody has it by their role. */
+  readonly transcripts?: { readonly upTo: string };
+}
+
+const opaque = text(
+  (id) => id !== "" && id.length <= 255 && !/\p{Cc}/u.test(id),
+  "must be 1 to 255 characters without control characters",
+);
+
+/** A grant as a host returns it. */
+export const adminGrantSchema: Schema<AdminGrant> = z.strictObject({
+  actor: opaque,
+  organizations: z.union([z.literal("all"), z.array(opaque).check(z.maxLength(10_000))]),
+  role: z.enum(adminRoles),
+  transcripts: z.exactOptional(z.strictObject({ upTo: opaque })),
+});
+
+/** Checks what a host returned. */
+export function readGrant(grant: unknown): AdminGrant {
+  return read(adminGrantSchema, grant);
+}
+
+/** @throws GatewayError `admin_forbidden` if the role is too low */
+export function requireRole({ role }: AdminGrant, required: AdminRole): void {
+  if (adminRoles.indexOf(role) >= adminRoles.indexOf(required)) return;
+  throw forbidden(`This operation requires the role ${required}.`);
+}
+
+/** @throws GatewayError `admin_forbidden` unless the grant is for all organizations */
+export function requirePlatform({ organizations }: AdminGrant): void {
+  if (organizations === "all") return;
+  throw forbidden("This operation concerns every organization and requires a grant for all.");
+}
+
+/**
+ * The organization of a request: the named one, or the only one of the grant, or every one.
+ * @throws GatewayError `organization_not_found`, with the same message for another's and an unknown one;
+ * `missing_required_parameter`
+ */
+export function organizationOf(
+  { organizations }: AdminGrant,
+  named: string | undefined,
+): string | typeof everyOrganization {
+  if (organizations === "all") return named ?? everyOrganization;
+  const [only, ...others] = organizations;
+  const organizationId = named ?? (others.length === 0 ? only : undefined);
+  if (organizationId === undefined)
+    throw missing("organizationId", "`organizationId` is required: name one organization.");
+  if (organizations.includes(organizationId)) return organizationId;
+  throw unknownOrganization();
+}
+
+/** The part of a budget or rate limit that says whose requests it counts. */
+export type Scope = Pick<BudgetScope | RateLimitScope, "organization">;
+
+/** Whether a budget or rate limit counts only organizations of the grant. Nobody else sees or changes it. */
+export function sees({ organizations }: AdminGrant, { organization = [] }: Scope): boolean {
+  if (organizations === "all") return true;
+  const counted = [organization].flat();
+  return counted.length > 0 && counted.every((id) => organizations.includes(id));
+}
+
+/** @throws GatewayError unless a new scope counts only organizations of the grant */
+export function requireOwnScope(grant: AdminGrant, scope: Scope = {}): void {
+  if (sees(grant, scope)) return;
+  if (scope.organization === undefined)
+    throw missing("scope.organization", "`scope.organization` is required: name your own.");
+  throw unknownOrganization();
+}
+
+/** Reads a budget. Another organization's is as unknown as one that doesn't exist. */
+export async function requireBudget(
+  { budgets }: Pick<Administration, "budgets">,
+  grant: AdminGrant,
+  id: string,
+): Promise<void> {
+  if (grant.organizations === "all") return;
+  const { scope } = await budgets.get({ id });
+  if (!sees(grant, scope)) throw new GatewayError("budget_not_found", `Unknown budget: ${id}.`);
+}
+
+/** As `requireBudget`, for a rate limit. */
+export async function requireRateLimit(
+  { rateLimits }: Pick<Administration, "rateLimits">,
+  grant: AdminGrant,
+  id: string,
+): Promise<void> {
+  if (grant.organizations === "all") return;
+  const { scope } = await rateLimits.get({ id });
+  if (!sees(grant, scope))
+    throw new GatewayError("rate_limit_not_found", `Unknown rate limit: ${id}.`);
+}
+
+export function forbidden(message: string): GatewayError {
+  return new GatewayError("admin_forbidden", message);
+}
+
+function unknownOrganization(): GatewayError {
+  return new GatewayError("organization_not_found", "Unknown organization.", {
+    param: "organizationId",
+  });
+}
+
+function missing(param: string, message: string): GatewayError {
+  return new GatewayError("missing_required_parameter", message, { param });
+}
+
+/**
+ * Who reads content, and up to which data class.
+ * @throws GatewayError `admin_forbidden` without the right to read transcripts, which no role includes
+ */
+export function reading({ actor, transcripts }: AdminGrant) {
+  if (transcripts !== undefined) return { actor, upTo: transcripts.upTo };
+  throw forbidden("Reading transcripts requires a right of its own, which no role includes.");
+}

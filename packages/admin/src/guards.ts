@@ -1,0 +1,148 @@
+import { type Clock, GatewayError, type GatewayRequest } from "@tollgate/core";
+import type { AdminGrant } from "./grant.ts";
+import type { Route } from "./operation.ts";
+
+/**
+ * Refuses a change that another site sends with a browser's own credentials. A browser says where a request comes from; a
+ * request without that must carry an `Authorization` header, which no other site can add.
+ * @throws GatewayError `cross_origin_refused`
+ */
+export function requireSameOrigin({ method, headers, url }: GatewayRequest): void {
+  if (method === "GET") return;
+  const site = headers.get("sec-fetch-site");
+  if (site === "same-origin" || site === "none") return;
+  const origin = headers.get("origin");
+  const isBrowser = site !== null || origin !== null;
+  if (!isBrowser && headers.get("authorization") !== null) return;
+  if (site === null && origin !== null && hostOf(origin) === (headers.get("host") ?? hostOf(url)))
+    return;
+  const message = isBrowser
+    ? "Another site sent this request: send changes from the admin API's own origin."
+    : "Changes need an Authorization header, or a browser on the admin API's own origin.";
+  throw new GatewayError("cross_origin_refused", message);
+}
+
+function hostOf(url: string): string | null {
+  return URL.canParse(url) ? new URL(url).host : null;
+}
+
+const maxFailures = 10;
+const failureWindowMs = 60_000;
+const maxAddresses = 10_000;
+
+/** Counts failed sign-ins by address. */
+export interface SignInGuard {
+  /**
+   * Begins an attempt, and returns a function to call when it has ended. An attempt under way may fail, so it counts as one
+   * that did: beyond 10, attempts wait until others have ended.
+   * @throws GatewayError `rate_limit_exceeded` after 10 failures within a minute
+   */
+  admit(address: string | null): Promise<(hasFailed: boolean) => void>;
+}
+
+/** The attempts of one address. */
+interface Attempts {
+  failed: number;
+  since: number;
+  underWay: number;
+  /** Attempts that wait for the end of others. */
+  readonly waiting: (() => void)[];
+}
+
+/** Attempts of requests without a known address aren't counted: one caller could lock out all others. */
+export function createSignInGuard(clock: Clock): SignInGuard {
+  const byAddress = new Map<string, Attempts>();
+  const renew = (attempts: Attempts): void => {
+    const now = clock.monotonic();
+    if (now - attempts.since < failureWindowMs) return;
+    Object.assign(attempts, { failed: 0, since: now });
+  };
+  /** Keeps what counts, and forgets the oldest address if there are too many. */
+  const keep = (address: string, attempts: Attempts): void => {
+    byAddress.delete(address);
+    if (attempts.failed + attempts.underWay + attempts.waiting.length === 0) return;
+    byAddress.set(address, attempts);
+    const [oldest] = byAddress.keys();
+    if (byAddress.size > maxAddresses && oldest !== undefined) byAddress.delete(oldest);
+  };
+  return {
+    async admit(address) {
+      if (address === null) return () => {};
+      const attempts = byAddress.get(address) ?? {
+        failed: 0,
+        since: clock.monotonic(),
+        underWay: 0,
+        waiting: [],
+      };
+      for (;;) {
+        renew(attempts);
+        if (attempts.failed >= maxFailures) throw tooMany(attempts, clock.monotonic());
+        if (attempts.failed + attempts.underWay < maxFailures) break;
+        const turn = Promise.withResolvers<void>();
+        attempts.waiting.push(turn.resolve);
+        await turn.promise;
+      }
+      attempts.underWay++;
+      keep(address, attempts);
+      return (hasFailed) => {
+        renew(attempts);
+        attempts.underWay--;
+        if (hasFailed) attempts.failed++;
+        for (const next of attempts.waiting.splice(0)) next();
+        keep(address, attempts);
+      };
+    },
+  };
+}
+
+function tooMany({ since }: Attempts, now: number): GatewayError {
+  const waitMs = failureWindowMs - (now - since);
+  return new GatewayError("rate_limit_exceeded", "Too many failed sign-ins: try again later.", {
+    headers: { "retry-after": String(Math.max(1, Math.ceil(waitMs / 1_000))) },
+  });
+}
+
+const maxReads = 8;
+/** A slot whose answer nobody takes is free again after this time. */
+const maxReadMs = 900_000;
+
+/** Bounds the reads that are admitted, so that they can't fill the process. */
+export interface ReadSlots {
+  /** Refuses a read beyond the bound before anything is read for it, even its sign-in. @throws GatewayError `overloaded` */
+  requireFree(route: Route): void;
+  /** Takes a slot, and returns a function that frees it. @throws GatewayError `overloaded` */
+  take(route: Route, grant: AdminGrant): () => void;
+}
+
+/** At most eight reads, and one summary, series or export of each operator. */
+export function createReadSlots(clock: Clock): ReadSlots {
+  let reads = 0;
+  const busy = new Set<string>();
+  const requireFree = ({ method }: Route): void => {
+    if (method === "GET" && reads >= maxReads)
+      throw overloaded("The admin API is busy reading: try again.");
+  };
+  const take: ReadSlots["take"] = (route, { actor }) => {
+    if (route.method !== "GET") return () => {};
+    requireFree(route);
+    if (route.isHeavy && busy.has(actor))
+      throw overloaded("Another summary, series or export of yours is running: wait for its end.");
+    reads++;
+    if (route.isHeavy) busy.add(actor);
+    let isReleased = false;
+    const release = (): void => {
+      if (isReleased) return;
+      isReleased = true;
+      cancel();
+      reads--;
+      if (route.isHeavy) busy.delete(actor);
+    };
+    const cancel = clock.after(maxReadMs, release, { background: true });
+    return release;
+  };
+  return { requireFree, take };
+}
+
+export function overloaded(message: string): GatewayError {
+  return new GatewayError("overloaded", message, { headers: { "retry-after": "1" } });
+}

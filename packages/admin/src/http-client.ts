@@ -1,0 +1,223 @@
+import { GatewayError } from "@tollgate/core";
+import { isErrorCode } from "@tollgate/core/administration";
+import { read, type Schema, tryRead, z } from "@tollgate/core/schemas";
+import { type Operation, type Route, readParameters } from "./operation.ts";
+import { encodeQuery } from "./parameters.ts";
+
+/** Where the admin API is, and how to sign in to it. */
+export interface RemoteOptions {
+  /** Where the admin API is mounted, without `/admin/v1`: `https://gateway.example/ops`. */
+  readonly url: string;
+  /** Sent as `Authorization: Bearer …`, or a function that returns it for each request. */
+  readonly token: string | (() => string | Promise<string>);
+  /** Whether the token may go over plain `http` to another machine, where others can read it on the way. Default: false. */
+  readonly insecure?: boolean;
+  /** Sends the requests. Default: the global `fetch`. */
+  readonly fetch?: (request: Request) => Promise<Response>;
+  /** How long an answer may take, in milliseconds. An export may take longer once it has begun. Default 60,000. */
+  readonly timeout?: number;
+}
+
+/** Sends operations over HTTP. */
+export interface HttpClient {
+  /** Checks the parameters, sends them, and returns the answer. */
+  send<Output>(operation: Operation<Output>, parameters: object): Promise<Output>;
+  /** Sends an operation that answers with a file. */
+  download(operation: Route, parameters: object): ReadableStream<Uint8Array>;
+}
+
+const maxAnswerBytes = 268_435_456;
+
+const optionsSchema = z.looseObject({
+  url: z.string(),
+  token: z.custom<RemoteOptions["token"]>(
+    (token) => (typeof token === "string" && token !== "") || typeof token === "function",
+    { error: "must be a token, or a function that returns one" },
+  ),
+});
+
+/** @throws GatewayError `invalid_configuration` for a URL that isn't `https` or of this machine, or without a token */
+export function createHttpClient(options: RemoteOptions): HttpClient {
+  const { url, token } = read(optionsSchema, options, { code: "invalid_configuration" });
+  const base = baseOf(url, options.insecure ?? false);
+  const { fetch: fetchWith = fetch, timeout = 60_000 } = options;
+
+  async function request(route: Route, parameters: object): Promise<Response> {
+    const { path, rest, ifMatch } = addressOf(route, parameters);
+    const isPost = route.method === "POST";
+    const query = isPost ? "" : `?${encodeQuery(rest)}`;
+    const bearer = typeof token === "string" ? token : await token();
+    const sent = new Request(`${base}/admin/v1${path}${query}`, {
+      method: route.method,
+      headers: {
+        authorization: `Bearer ${bearer}`,
+        ...(isPost ? { "content-type": "application/json" } : {}),
+        ...(ifMatch === null ? {} : { "if-match": `"${ifMatch}"` }),
+      },
+      redirect: "error",
+      signal: AbortSignal.timeout(timeout),
+      ...(isPost ? { body: JSON.stringify(rest) } : {}),
+    });
+    const response = await fetchWith(sent).catch(cannotReach);
+    if (!response.ok) throw await errorOf(response);
+    return response;
+  }
+
+  return {
+    async send(operation, parameters) {
+      const { output } = operation;
+      if (output === "file") throw new TypeError("download() reads files.");
+      readParameters(z.strictObject(operation.input), parameters);
+      const response = await request(operation, parameters);
+      return parsed(output, await textOf(response).catch(cannotReach));
+    },
+    download(operation, parameters) {
+      readParameters(z.strictObject(operation.input), parameters);
+      let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+      return new ReadableStream<Uint8Array>(
+        {
+          async pull(controller) {
+            reader ??= (await request(operation, parameters)).body?.getReader();
+            const { done, value } = (await reader?.read()) ?? { done: true as const };
+            if (done) controller.close();
+            else controller.enqueue(value);
+          },
+          cancel: (reason) => reader?.cancel(reason),
+        },
+        // Reads nothing before the consumer asks for it.
+        { highWaterMark: 0 },
+      );
+    },
+  };
+}
+
+function baseOf(url: string, insecure: boolean): string {
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  const isHttp = parsed?.protocol === "https:" || parsed?.protocol === "http:";
+  if (parsed === null || !isHttp || parsed.search !== "" || parsed.username !== "")
+    throw invalidUrl(
+      "must be where the admin API is mounted, such as https://gateway.example/ops.",
+    );
+  if (parsed.protocol === "http:" && !insecure && !isLoopback(parsed.hostname))
+    throw invalidUrl(
+      "must be https: over http, others can read the token on the way. If the network is yours alone, allow it with `insecure` (--insecure).",
+    );
+  return `${parsed.origin}${parsed.pathname.replace(/\/$/, "")}`;
+}
+
+/** Whether a name or an address is of this machine. URLs write every form of an IPv4 address as four numbers. */
+function isLoopback(host: string): boolean {
+  return (
+    host === "localhost" ||
+    host.endsWith(".localhost") ||
+    host === "[::1]" ||
+    /^127(?:\.\d{1,3}){3}$/.test(host)
+  );
+}
+
+function invalidUrl(rule: string): GatewayError {
+  return new GatewayError("invalid_configuration", `\`url\` ${rule}`, { param: "url" });
+}
+
+/** The path with its parameters filled in, the tag for `If-Match`, and the other parameters. */
+function addressOf(route: Route, parameters: object) {
+  const rest = new Map<string, unknown>(Object.entries(parameters));
+  const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = String(rest.get(name));
+    rest.delete(name);
+    // A URL drops such a segment, in every spelling, and the request would reach another operation.
+    if (/^\.{0,2}$/.test(value))
+      throw new GatewayError("invalid_argument", `\`${name}\` can't be sent in a path.`, {
+        param: name,
+      });
+    return encodeURIComponent(value);
+  });
+  const ifMatch = rest.get("ifMatch");
+  rest.delete("ifMatch");
+  return {
+    path,
+    rest: Object.fromEntries(rest),
+    ifMatch: typeof ifMatch === "string" ? ifMatch : null,
+  };
+}
+
+async function textOf(response: Response): Promise<string> {
+  const reader = response.body?.getReader();
+  const decoder = new TextDecoder();
+  let [text, bytes] = ["", 0];
+  for (;;) {
+    const { done, value } = (await reader?.read()) ?? { done: true as const };
+    if (done) return text + decoder.decode();
+    bytes += value.length;
+    if (bytes > maxAnswerBytes) {
+      await reader?.cancel();
+      throw new Error("The answer is too large.");
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+}
+
+function parsed<Output>(schema: Schema<Output>, text: string): Output {
+  const sent = jsonOf(text);
+  const { value, problems } = tryRead(schema, sent);
+  if (problems.length === 0 && value !== null) {
+    orderAs(sent, value);
+    return value;
+  }
+  throw new GatewayError(
+    "administration_unavailable",
+    "The admin API's answer has another form than this release expects. Use the same release on both sides.",
+  );
+}
+
+/** Gives a record the order of its members that it has in process. Its schema may list them in another one. */
+function orderAs(sent: unknown, record: unknown): void {
+  if (typeof sent !== "object" || typeof record !== "object" || sent === null || record === null)
+    return;
+  for (const [name, member] of Object.entries(sent)) {
+    if (!Object.hasOwn(record, name)) continue;
+    const value: unknown = Reflect.get(record, name);
+    if (!Array.isArray(record)) {
+      Reflect.deleteProperty(record, name);
+      Reflect.set(record, name, value);
+    }
+    orderAs(member, value);
+  }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const errorSchema = z.looseObject({
+  error: z.looseObject({
+    message: z.string(),
+    param: z.nullable(z.string()),
+    code: z.nullable(z.string()),
+  }),
+});
+
+/** The error that the admin API answered with, or what answered in its place. */
+async function errorOf(response: Response): Promise<GatewayError> {
+  const { value } = tryRead(errorSchema, jsonOf(await textOf(response).catch(cannotReach)));
+  const { status } = response;
+  const { code, message, param } = value?.error ?? {};
+  if (message === undefined || !isErrorCode(code))
+    return new GatewayError(
+      "administration_unavailable",
+      `The admin API didn't answer: something in its place answered with status ${status}.`,
+    );
+  return new GatewayError(code, message, { status, ...(param == null ? {} : { param }) });
+}
+
+function cannotReach(cause: unknown): never {
+  throw new GatewayError(
+    "administration_unavailable",
+    "The admin API didn't answer. A change was not made, or its outcome is unknown: read the record before you retry.",
+    { cause },
+  );
+}

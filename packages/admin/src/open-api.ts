@@ -1,0 +1,222 @@
+import { type JsonSchema, jsonSchemaOf, type Schema, z } from "@tollgate/core/schemas";
+import type { Route } from "./operation.ts";
+import { operations } from "./operations.ts";
+import * as records from "./records.ts";
+
+/** The records that answers refer to, by their names in the document. */
+const named: readonly (readonly [Schema<unknown>, string])[] = [
+  [records.keyRecord, "Key"],
+  [records.keyWithSecret, "KeyWithSecret"],
+  [records.adminTokenRecord, "AdminToken"],
+  [records.adminTokenWithSecret, "AdminTokenWithSecret"],
+  [records.modelRecord, "Model"],
+  [records.policyRecord, "Policy"],
+  [records.gatewayStatus, "Status"],
+  [records.connectionRecord, "Connection"],
+  [records.budgetRecord, "Budget"],
+  [records.budgetRaise, "BudgetRaise"],
+  [records.budgetStatus, "BudgetStatus"],
+  [records.rateLimitRecord, "RateLimit"],
+  [records.rateLimitStatus, "RateLimitStatus"],
+  [records.stepRecord, "Step"],
+  [records.activityRecord, "Activity"],
+  [records.usageSummary, "UsageSummary"],
+  [records.usageBucket, "UsageBucket"],
+  [records.repricedAttempt, "RepricedAttempt"],
+  [records.stepContent, "StepContent"],
+  [records.sessionRecord, "Session"],
+  [records.transcriptEntry, "TranscriptEntry"],
+  [records.decisionRecord, "Decision"],
+  [records.changeRecord, "Change"],
+];
+const components: ReadonlyMap<unknown, string> = new Map(named);
+
+const error = {
+  type: "object",
+  properties: {
+    error: {
+      type: "object",
+      properties: {
+        message: { type: "string" },
+        type: { type: "string" },
+        param: { type: ["string", "null"] },
+        code: { type: "string" },
+      },
+      required: ["message", "type", "param", "code"],
+      additionalProperties: false,
+    },
+  },
+  required: ["error"],
+  additionalProperties: false,
+};
+
+/** The OpenAPI 3.1 document of the admin API, made from its table of operations. */
+export function openApiDocument(): JsonSchema {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const [name, route] of routes()) {
+    const methods = paths[`/admin/v1${route.path}`] ?? {};
+    paths[`/admin/v1${route.path}`] = methods;
+    methods[route.method.toLowerCase()] = operationOf(name, route);
+  }
+  return {
+    openapi: "3.1.1",
+    info: {
+      title: "Tollgate admin API",
+      version: "1",
+      description: "The administration of a Tollgate gateway, below the path where it is mounted.",
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: "/", description: "Where the admin API is mounted." }],
+    security: [{ bearer: [] }],
+    tags: [...new Set(routes().map(([, route]) => tagOf(route)))].map((name) => ({ name })),
+    paths,
+    components: {
+      securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
+      schemas: { Error: error, ...componentSchemas() },
+    },
+  };
+}
+
+/** Every operation and its name, in the order of the table. */
+export function routes(): readonly (readonly [name: string, route: Route])[] {
+  return Object.entries(operations);
+}
+
+function componentSchemas(): JsonSchema {
+  return Object.fromEntries(named.map(([record, name]) => [name, answerSchema(record)]));
+}
+
+function operationOf(name: string, route: Route): JsonSchema {
+  const isPost = route.method === "POST";
+  const { ifMatch, ...input } = route.input;
+  const members = Object.entries(input).map(([member, schema]) => ({
+    member,
+    schema,
+    isPath: route.path.includes(`{${member}}`),
+  }));
+  const outside = members.filter(({ isPath }) => isPath || !isPost);
+  const inside = members.filter(({ isPath }) => !isPath && isPost);
+  return {
+    operationId: name,
+    tags: [tagOf(route)],
+    summary: route.summary,
+    "x-role": route.role,
+    "x-audited": route.audited,
+    ...(route.platform ? { "x-every-organization": true } : {}),
+    ...(outside.length === 0 && ifMatch === undefined
+      ? {}
+      : { parameters: [...outside.flatMap(parametersOf), ...(ifMatch ? [ifMatchHeader] : [])] }),
+    ...(isPost ? { requestBody: bodyOf(inside) } : {}),
+    responses: {
+      [route.creates ? "201" : "200"]: {
+        description: route.creates ? "The new record." : "The answer.",
+        ...(route.isTagged ? { headers: { ETag: etagHeader } } : {}),
+        content: contentOf(route),
+      },
+      "4XX": errorAnswer("The request was rejected."),
+      "5XX": errorAnswer("The request failed, or the API is busy."),
+    },
+  };
+}
+
+const ifMatchHeader = {
+  name: "If-Match",
+  in: "header",
+  description:
+    "The `ETag` of the record as it was read. If it has changed since, the answer is 412.",
+  schema: { type: "string" },
+};
+const etagHeader = {
+  description: "The tag of the record, for `If-Match` and `If-None-Match`.",
+  schema: { type: "string" },
+};
+
+interface Member {
+  readonly member: string;
+  readonly schema: Schema<unknown>;
+  readonly isPath: boolean;
+}
+
+/** A parameter. The members of an object are parameters of their own, with a dot. */
+function parametersOf({ member, schema, isPath }: Member): readonly JsonSchema[] {
+  const described = inputSchema(schema);
+  const { properties } = described;
+  if (typeof properties === "object" && properties !== null)
+    return Object.entries(properties).map(([name, inner]) => ({
+      name: `${member}.${name}`,
+      in: "query",
+      schema: inner,
+    }));
+  return [
+    {
+      name: member,
+      in: isPath ? "path" : "query",
+      ...(isPath || isRequired(member, schema) ? { required: true } : {}),
+      ...(member === "metadata"
+        ? { description: "Write `metadata.NAME=value` for each pair." }
+        : {}),
+      schema: described,
+    },
+  ];
+}
+
+function bodyOf(members: readonly Member[]): JsonSchema {
+  const required = members.flatMap(({ member, schema }) =>
+    isRequired(member, schema) ? member : [],
+  );
+  const schema = {
+    type: "object",
+    properties: Object.fromEntries(
+      members.map(({ member, schema }) => [member, inputSchema(schema)]),
+    ),
+    ...(required.length === 0 ? {} : { required }),
+    additionalProperties: false,
+  };
+  return { required: required.length > 0, content: { "application/json": { schema } } };
+}
+
+/** The organization may be left out by a grant for one. */
+function isRequired(member: string, { _zod: { optin } }: Schema<unknown>): boolean {
+  return member !== "organizationId" && optin === undefined;
+}
+
+function contentOf({ output }: Route): JsonSchema {
+  if (output !== "file") return { "application/json": { schema: referenceTo(output) } };
+  const schema = { type: "string" };
+  return { "text/csv": { schema }, "application/x-ndjson": { schema } };
+}
+
+function referenceTo(output: Schema<unknown>): JsonSchema {
+  const name = components.get(output);
+  return name === undefined ? answerSchema(output) : { $ref: `#/components/schemas/${name}` };
+}
+
+function errorAnswer(description: string): JsonSchema {
+  const schema = { $ref: "#/components/schemas/Error" };
+  return { description, content: { "application/json": { schema } } };
+}
+
+function inputSchema(schema: Schema<unknown>): JsonSchema {
+  const { $schema: _version, ...described } = jsonSchemaOf(schema);
+  return described;
+}
+
+/** The schema of an answer, with a reference to each record inside. */
+function answerSchema(schema: Schema<unknown>): JsonSchema {
+  const whole: unknown = schema;
+  const { $schema: _version, ...described } = z.toJSONSchema(schema, {
+    io: "output",
+    unrepresentable: "any",
+    override({ zodSchema, jsonSchema }) {
+      const name = components.get(zodSchema);
+      if (name === undefined || zodSchema === whole) return;
+      for (const key of Object.keys(jsonSchema)) Reflect.deleteProperty(jsonSchema, key);
+      jsonSchema.$ref = `#/components/schemas/${name}`;
+    },
+  });
+  return described;
+}
+
+function tagOf({ path }: Route): string {
+  return path.split("/")[1] ?? "";
+}

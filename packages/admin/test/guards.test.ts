@@ -1,0 +1,376 @@
+import { everyOrganization } from "@tollgate/core";
+import { memoryStore } from "@tollgate/store-memory";
+import { createTestGateway } from "@tollgate/testing";
+import { describe, expect, it, vi } from "vitest";
+import {
+  type AdminGrant,
+  type AdminOptions,
+  adminHandler,
+  remoteAdministration,
+} from "../src/index.ts";
+
+const admin: AdminGrant = { actor: "root", organizations: "all", role: "admin" };
+
+async function served(options: Partial<AdminOptions> = {}) {
+  const { gateway, clock } = await createTestGateway();
+  const handler = adminHandler(gateway, { authenticateAdmin: () => admin, clock, ...options });
+  const call = (path: string, init: RequestInit = {}) =>
+    handler.fetch(`http://ops.example/admin/v1${path}`, init);
+  return { gateway, clock, handler, call };
+}
+
+const creation = JSON.stringify({ organizationId: "acme", userId: "ada", label: "a" });
+const json = { "content-type": "application/json" };
+
+describe("the client of the admin API", () => {
+  const open = (url: string, insecure = false) =>
+    remoteAdministration({ url, token: "t", insecure });
+
+  it.each(["http://ops.example", "http://127.0.0.1.evil.example", "http://10.0.0.7:8788"])(
+    "sends no token over http to %s unless it is allowed to",
+    (url) => {
+      expect(() => open(url)).toThrow("`url` must be https");
+      expect(open(url, true)).toHaveProperty("keys");
+    },
+  );
+
+  it.each(["https://ops.example", "http://localhost:1", "http://127.1:1", "http://[::1]:1"])(
+    "sends a token to %s",
+    (url) => {
+      expect(open(url)).toHaveProperty("keys");
+    },
+  );
+
+  it.each(["", ".", ".."])("rejects the id %j, which a URL would drop", async (id) => {
+    const sent = vi.fn();
+    const { budgets } = remoteAdministration({ url: "https://o.example", token: "t", fetch: sent });
+    await expect(budgets.remove({ id })).rejects.toMatchObject({ code: "invalid_argument" });
+    expect(sent).not.toHaveBeenCalled();
+  });
+});
+
+describe("the admin API", () => {
+  it("needs authenticateAdmin", async () => {
+    const { gateway } = await createTestGateway();
+    // @ts-expect-error it has no default
+    expect(() => adminHandler(gateway, {})).toThrow("authenticateAdmin");
+  });
+
+  it.each([
+    [{ "sec-fetch-site": "cross-site", authorization: "Bearer x" }, 403],
+    [{ "sec-fetch-site": "same-site" }, 403],
+    [{ origin: "http://evil.example" }, 403],
+    [{ origin: "null", authorization: "Bearer x" }, 403],
+    [{}, 403],
+    [{ "sec-fetch-site": "same-origin" }, 201],
+    [{ origin: "http://ops.example" }, 201],
+    [{ authorization: "Bearer x" }, 201],
+  ])("answers a change with the headers %j with %i", async (headers, status) => {
+    const { call, gateway } = await served();
+    const init = { method: "POST", body: creation, headers: { ...json, ...headers } };
+    const answer = await call("/keys", init);
+    expect(answer.status).toBe(status);
+    if (status !== 403) return;
+    expect(await answer.json()).toMatchObject({ error: { code: "cross_origin_refused" } });
+    expect((await gateway.keys.list({ organizationId: "acme" })).data).toEqual([]);
+  });
+
+  it("accepts changes only as JSON, and names unknown parameters wherever they are", async () => {
+    const { call } = await served();
+    const authorization = "Bearer x";
+    const post = (path: string, body: unknown, type = "application/json") =>
+      call(path, {
+        method: "POST",
+        headers: { authorization, "content-type": type },
+        body: JSON.stringify(body),
+      });
+    expect((await post("/keys", {}, "text/plain")).status).toBe(415);
+    const budget = { id: "b", limit: { usd: 1 }, period: "day" };
+    for (const [path, body, param] of [
+      ["/keys", { organizationId: "acme", userId: "a", label: "b", actor: "eve" }, "actor"],
+      ["/budgets", { ...budget, colour: "red" }, "colour"],
+      ["/budgets", { ...budget, scope: { usr: "a" } }, "scope.usr"],
+      ["/budgets/b", { ...budget }, "id"],
+      ["/keys?organizationId=acme", {}, "organizationId"],
+    ] as const) {
+      const answer = await post(path, body);
+      expect(await answer.json()).toMatchObject({ error: { code: "unknown_parameter", param } });
+      expect(answer.status).toBe(400);
+    }
+    const wrong = await call("/steps?limit=0&dataClass.from=D9&outcome=lost");
+    expect(wrong.status).toBe(400);
+    expect(await wrong.json()).toMatchObject({ error: { code: "invalid_argument" } });
+    expect((await call("/keys?colour=red")).status).toBe(400);
+  });
+
+  it("answers unknown paths with 404, and other methods with 405", async () => {
+    const { call } = await served();
+    for (const path of ["/nothing", "/keys/", "/keys/%zz", "/keys/a/b/c"])
+      expect((await call(path)).status, path).toBe(404);
+    const answer = await call("/keys", { method: "PUT" });
+    expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET, POST"]);
+  });
+
+  it("refuses an address after 10 failed sign-ins within a minute, and no other", async () => {
+    const { call, clock } = await served({
+      authenticateAdmin: (request) => (request.headers.has("x-good") ? admin : null),
+      clientAddress: ({ headers }) => headers.get("x-address"),
+    });
+    const from = async (address: string, good = {}) =>
+      (await call("/me", { headers: { "x-address": address, ...good } })).status;
+    for (let failed = 0; failed < 10; failed++) expect(await from("a")).toBe(401);
+    expect(await from("a", { "x-good": "1" })).toBe(429);
+    expect(await from("b", { "x-good": "1" })).toBe(200);
+    await clock.advance("60s");
+    expect(await from("a", { "x-good": "1" })).toBe(200);
+  });
+
+  it("tags a record, answers 304 to who has it, and 412 to a change of another version", async () => {
+    const { call, gateway } = await served();
+    const scope = { organization: "acme" };
+    await gateway.budgets.create({ id: "b", scope, limit: { usd: 1 }, period: "day" });
+    const first = await call("/budgets/b");
+    const tag = first.headers.get("etag") ?? "";
+    expect(tag).toMatch(/^"[0-9a-f]{32}"$/);
+    const known = await call("/budgets/b", { headers: { "if-none-match": tag } });
+    expect([known.status, await known.text(), known.headers.get("etag")]).toEqual([304, "", tag]);
+    const change = (usd: number, ifMatch: string) =>
+      call("/budgets/b", {
+        method: "POST",
+        body: JSON.stringify({ scope, limit: { usd }, period: "day" }),
+        headers: { ...json, authorization: "Bearer x", "if-match": ifMatch },
+      });
+    const changed = await change(2, tag);
+    expect([changed.status, changed.headers.get("etag") === tag]).toEqual([200, false]);
+    expect((await call("/budgets/b", { headers: { "if-none-match": tag } })).status).toBe(200);
+    const late = await change(3, tag);
+    expect(late.status).toBe(412);
+    expect(await late.json()).toMatchObject({ error: { code: "precondition_failed" } });
+    expect((await gateway.budgets.get({ id: "b" })).limit).toBe(2_000_000_000);
+    for (const header of ["*", "abc", 'W/"a"', '"a", "b"'])
+      expect((await change(3, header)).status).toBe(400);
+    const unheeded = await call("/keys", { headers: { "if-match": tag } });
+    expect(unheeded.status).toBe(400);
+    const gone = { method: "DELETE", headers: { authorization: "Bearer x", "if-match": tag } };
+    expect((await call("/budgets/b", gone)).status).toBe(412);
+  });
+
+  it("lets an address try 10 wrong tokens within a minute, also at the same time", async () => {
+    let asked = 0;
+    const { call } = await served({
+      authenticateAdmin: async () => {
+        asked++;
+        await Promise.resolve();
+        return null;
+      },
+      clientAddress: () => "a",
+    });
+    const answers = await Promise.all(Array.from({ length: 64 }, () => call("/me")));
+    expect(asked).toBe(10);
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(54);
+  });
+
+  it("signs in everyone behind one address at the same time", async () => {
+    const { call } = await served({ clientAddress: () => "proxy" });
+    const answers = await Promise.all(Array.from({ length: 40 }, () => call("/me")));
+    // Eight reads at once, but no sign-in fails for another.
+    expect(answers.map(({ status }) => status)).not.toContain(429);
+  });
+
+  it.each([
+    ["an error", () => Promise.reject(new Error("canary"))],
+    ["an invalid grant", () => ({ ...admin, role: "owner" })],
+  ])("answers with 503 if the host returns %s", async (_, authenticateAdmin) => {
+    // @ts-expect-error a host without types
+    const { call } = await served({ authenticateAdmin });
+    const answer = await call("/me");
+    expect(answer.status).toBe(503);
+    expect(await answer.text()).not.toContain("canary");
+  });
+
+  it("answers with 503 if the host takes longer than 10 seconds", async () => {
+    const { call, clock } = await served({ authenticateAdmin: () => new Promise(() => {}) });
+    const answer = call("/me");
+    await clock.advance("11s");
+    expect((await answer).status).toBe(503);
+  });
+
+  it("lets one operator run one summary at a time, and all together eight reads", async () => {
+    const { gateway } = await createTestGateway();
+    const held = Promise.withResolvers<readonly []>();
+    const steps = { ...gateway.steps, summarize: () => held.promise };
+    let actor = 0;
+    const handler = adminHandler(
+      { ...gateway, steps },
+      {
+        authenticateAdmin: (request) => {
+          const named = request.headers.get("x-actor");
+          return { ...admin, actor: named ?? `actor-${actor++}` };
+        },
+      },
+    );
+    const read = (name?: string) =>
+      handler.fetch("http://ops.example/admin/v1/steps/summary", {
+        headers: name === undefined ? {} : { "x-actor": name },
+      });
+    const ofOne = read("ada");
+    const again = await read("ada");
+    expect([again.status, again.headers.get("retry-after")]).toEqual([503, "1"]);
+    const others = Array.from({ length: 7 }, () => read());
+    expect((await read()).status).toBe(503);
+    held.resolve([]);
+    for (const answer of await Promise.all([ofOne, ...others])) expect(answer.status).toBe(200);
+    expect((await read("ada")).status).toBe(200);
+    await handler.close();
+    expect((await read("ada")).status).toBe(503);
+  });
+
+  it("refuses a read beyond the bound before its sign-in", async () => {
+    const { gateway } = await createTestGateway();
+    const held = Promise.withResolvers<readonly []>();
+    const steps = { ...gateway.steps, summarize: () => held.promise };
+    let signedIn = 0;
+    const authenticateAdmin = () => ({ ...admin, actor: `actor-${signedIn++}` });
+    const handler = adminHandler({ ...gateway, steps }, { authenticateAdmin });
+    const read = () => handler.fetch("http://ops.example/admin/v1/steps/summary");
+    const reads = Array.from({ length: 8 }, read);
+    await vi.waitFor(() => expect(signedIn).toBe(8));
+    await new Promise(setImmediate);
+    expect((await read()).status).toBe(503);
+    expect(signedIn).toBe(8);
+    held.resolve([]);
+    for (const answer of await Promise.all(reads)) expect(answer.status).toBe(200);
+  });
+
+  it("rests three times as long as reads take, and puts off the first tenth of a second", async () => {
+    const { gateway, clock } = await createTestGateway();
+    const begun: number[] = [];
+    const start = clock.monotonic();
+    const get: typeof gateway.keys.get = async (reference) => {
+      begun.push(clock.monotonic() - start);
+      await new Promise<void>((resolve) => clock.after(100, resolve));
+      return gateway.keys.get(reference);
+    };
+    const keys = { ...gateway.keys, get };
+    const handler = adminHandler({ ...gateway, keys }, { authenticateAdmin: () => admin, clock });
+    const { key } = await gateway.keys.create({ organizationId: "acme", userId: "a", label: "b" });
+    const read = () =>
+      handler.fetch(`http://ops.example/admin/v1/keys/${key.id}?organizationId=acme`);
+    const reads = [read(), read(), read()];
+    for (let waited = 0; waited < 1_000; waited += 50) await clock.advance(50);
+    expect((await Promise.all(reads)).map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(begun).toEqual([0, 300, 700]);
+  });
+
+  it("reads a long page in pieces of 100 rows, with a rest after each", async () => {
+    const { gateway, clock } = await createTestGateway();
+    for (let made = 0; made < 230; made++)
+      await gateway.keys.create({ organizationId: "acme", userId: "a", label: `${made}` });
+    const limits: (number | undefined)[] = [];
+    const list: typeof gateway.changes.list = (filter, paging) => {
+      limits.push(paging?.limit);
+      return gateway.changes.list(filter, paging);
+    };
+    const changes = { ...gateway.changes, list };
+    const handler = adminHandler(
+      { ...gateway, changes },
+      { authenticateAdmin: () => admin, clock },
+    );
+    const answer = await handler.fetch("http://ops.example/admin/v1/changes?limit=220");
+    const whole = await gateway.changes.list({ organizationId: everyOrganization }, { limit: 220 });
+    expect(await answer.json()).toEqual(JSON.parse(JSON.stringify(whole)));
+    expect(limits).toEqual([100, 100, 20]);
+  });
+
+  it("counts a series as a summary", async () => {
+    const { gateway } = await createTestGateway();
+    const held = Promise.withResolvers<readonly []>();
+    const steps = { ...gateway.steps, series: () => held.promise };
+    const handler = adminHandler({ ...gateway, steps }, { authenticateAdmin: () => admin });
+    const read = () => handler.fetch("http://ops.example/admin/v1/steps/series?bucket=hour");
+    const first = read();
+    expect((await read()).status).toBe(503);
+    held.resolve([]);
+    expect((await first).status).toBe(200);
+  });
+
+  it("pages through own budgets and rate limits without naming others", async () => {
+    const { call, gateway } = await served({
+      authenticateAdmin: () => ({ actor: "ada", organizations: ["acme"], role: "viewer" }),
+    });
+    const scope = { organization: "acme" };
+    for (const id of ["a-hidden", "b", "c-hidden", "d", "e-hidden"]) {
+      const own = id.endsWith("hidden") ? {} : { scope };
+      await gateway.budgets.create({ id, ...own, limit: { usd: 1 }, period: "day" });
+      await gateway.rateLimits.create({ id: `${id}-2`, ...own, limit: { concurrentSteps: 1 } });
+    }
+    type Rows = { readonly data: readonly unknown[]; readonly nextCursor: string | null };
+    const listed = async (path: string): Promise<Rows> =>
+      JSON.parse(await (await call(path)).text());
+    for (const path of ["/budgets", "/rate-limits"]) {
+      const first = await listed(`${path}?limit=1`);
+      expect(first.data).toMatchObject([{ id: expect.stringMatching(/^b/) }]);
+      expect(`${Buffer.from(first.nextCursor ?? "", "base64url")}`).not.toContain("hidden");
+      const second = await listed(`${path}?limit=1&cursor=${first.nextCursor}`);
+      expect(second.data).toMatchObject([{ id: expect.stringMatching(/^d/) }]);
+      expect(second.nextCursor).toBeNull();
+    }
+  });
+
+  it("shows nobody the counters of another organization's removed budget or rate limit", async () => {
+    const { gateway, chat } = await createTestGateway({ key: { organizationId: "rival" } });
+    const handler = adminHandler(gateway, {
+      authenticateAdmin: () => ({ actor: "ada", organizations: ["acme"], role: "admin" }),
+    });
+    const scope = { organization: "rival" };
+    await gateway.budgets.create({ id: "b", scope, limit: { usd: 1 }, period: "day" });
+    await gateway.rateLimits.create({ id: "r", scope, limit: { requests: 9 }, per: "day" });
+    await (await gateway.fetch(chat())).text();
+    await gateway.budgets.remove({ id: "b" });
+    await gateway.rateLimits.remove({ id: "r" });
+    const create = async (path: string, body: object) => {
+      const own = { ...body, scope: { organization: "acme" } };
+      const init = { method: "POST", body: JSON.stringify(own) };
+      const headers = { ...json, authorization: "Bearer x" };
+      return handler.fetch(`http://ops.example/admin/v1${path}`, { ...init, headers });
+    };
+    const budget = { id: "b", limit: { usd: 1 }, period: "day" };
+    const rateLimit = { id: "r", limit: { requests: 9 }, per: "day" };
+    for (const unused of [{}, { unused: false }]) {
+      expect((await create("/budgets", { ...budget, ...unused })).status).toBe(400);
+      expect((await create("/rate-limits", { ...rateLimit, ...unused })).status).toBe(400);
+    }
+    expect((await create("/budgets", { ...budget, id: "new" })).status).toBe(201);
+  });
+
+  it.each(["steps", "sessions"])(
+    "withholds the content of %s if its reading can't be recorded",
+    async (noun) => {
+      const store = memoryStore();
+      const { gateway, chat } = await createTestGateway({
+        store: {
+          ...store,
+          evidence: { ...store.evidence, record: () => Promise.reject(new Error("full")) },
+        },
+      });
+      const handler = adminHandler(gateway, {
+        authenticateAdmin: () => ({ ...admin, transcripts: { upTo: "D3_RESTRICTED" } }),
+      });
+      const asked = chat({ messages: [{ role: "user", content: "canary-prompt" }] });
+      await (await gateway.fetch(asked)).text();
+      const [step] = (await gateway.steps.list({ organizationId: "organization-1" })).data;
+      const path = noun === "steps" ? `${step?.id}/content` : `${step?.sessionId}/transcript`;
+      const answer = await handler.fetch(`http://ops.example/admin/v1/${noun}/${path}`);
+      expect(answer.status).toBe(503);
+      expect(await answer.text()).not.toContain("canary-prompt");
+    },
+  );
+
+  it("frees the slot of an export when it ends, and when its reader leaves", async () => {
+    const { call } = await served();
+    const exported = () => call("/steps/export?format=csv");
+    for (let at = 0; at < 3; at++) expect((await (await exported()).text()).slice(0, 2)).toBe("id");
+    for (let at = 0; at < 3; at++) await (await exported()).body?.cancel();
+    expect((await exported()).status).toBe(200);
+  });
+});
