@@ -40,6 +40,21 @@ export function repeated(text: string, before: readonly string[] | undefined): r
   return [...(before ?? []), text];
 }
 
+/** Collects names for models from `<name>=<id>`. */
+export function alias(
+  text: string,
+  before: Readonly<Record<string, string>> | undefined,
+): Readonly<Record<string, string>> {
+  const [, name = "", id = ""] = /^([^=]+)=(.+)$/.exec(text) ?? [];
+  if (id === "")
+    throw new InvalidArgumentError(
+      "It must be a name and a model id, such as gpt-5=openai/openai/gpt-5.",
+    );
+  if (before !== undefined && Object.hasOwn(before, name))
+    throw new InvalidArgumentError(`The alias ${printable(name)} is given twice.`);
+  return { ...before, [name]: id };
+}
+
 /** The options of every list. */
 export interface ListOptions {
   readonly organization?: string;

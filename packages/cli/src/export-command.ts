@@ -2,7 +2,7 @@ import { createWriteStream } from "node:fs";
 import { rm } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import type { ExportFormat, Gateway, OrganizationScope } from "@tollgate/core";
+import type { Administration, ExportFormat, OrganizationScope } from "@tollgate/core";
 import type { Command } from "commander";
 import { filterAction } from "./actions.ts";
 import { oneOf } from "./arguments.ts";
@@ -26,17 +26,21 @@ export function exportCommand(noun: Command, description: string): Command {
 /** Creates the action of an `export` command. It streams, so files can have any size. */
 export function exportAction<Filter extends object>(
   read: (
-    gateway: Gateway,
+    administration: Administration,
     filter: Filter & OrganizationScope,
     format: ExportFormat,
   ) => ReadableStream<Uint8Array>,
 ): (options: unknown, command: Command) => Promise<void> {
-  return filterAction<Filter & ExportCommandOptions>(async (gateway, options) => {
+  return filterAction<Filter & ExportCommandOptions>(async (administration, options) => {
     const { format, out, ...filter } = options;
     const own = filter as object as Filter & OrganizationScope;
-    const file = Readable.fromWeb(read(gateway, own, format));
-    await (out === "-" ? toOutput(file) : toFile(file, out));
+    await writeOut(Readable.fromWeb(read(administration, own, format)), out);
   });
+}
+
+/** Writes to a new file, or to standard output for `-`. */
+export async function writeOut(file: Readable, out: string): Promise<void> {
+  await (out === "-" ? toOutput(file) : toFile(file, out));
 }
 
 /** A reader that stops early, such as `head`, is not a failure. */

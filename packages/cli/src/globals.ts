@@ -4,10 +4,22 @@ import type { Command } from "commander";
 export interface Globals {
   readonly config?: string;
   readonly json?: boolean;
-  readonly actor: string;
+  /** Where the admin API of a gateway elsewhere is mounted. */
+  readonly url?: string;
+  readonly tokenFile?: string;
+  readonly insecure?: boolean;
+  readonly actor?: string;
 }
 
-/** Returns a command's own options and the global options. */
-export function optionsOf<Own extends object>(command: Command): Own & Globals {
-  return command.optsWithGlobals<Own & Globals>();
+/** The name recorded with a change that nobody signed in for. */
+export const defaultActor = "cli";
+
+/** Returns a command's own options. */
+export function optionsOf<Own extends object>(command: Command): Own {
+  return command.opts<Own>();
+}
+
+/** Returns the options of every command. */
+export function globalsOf(command: Command): Globals {
+  return command.optsWithGlobals<Globals>();
 }

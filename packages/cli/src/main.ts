@@ -1,11 +1,15 @@
 import { readFileSync } from "node:fs";
-import { Command } from "commander";
+import { Command, Option } from "commander";
+import { defineAdminTokens } from "./commands/admin-tokens.ts";
+import { defineApply } from "./commands/apply.ts";
 import { defineChanges, defineDecisions } from "./commands/audit.ts";
 import { defineBudgets } from "./commands/budgets.ts";
 import { defineConnections } from "./commands/connections.ts";
+import { defineExport } from "./commands/export.ts";
 import { defineKeys } from "./commands/keys.ts";
 import {
   defineCheck,
+  defineImport,
   defineMaintenance,
   defineSchema,
   defineServe,
@@ -45,7 +49,14 @@ export function createProgram(): Command {
       "configuration file (default: tollgate.config.{ts,mts,js,mjs,json,yaml,yml})",
     )
     .option("--json", "print a JSON document instead of text")
-    .option("--actor <name>", "the name recorded with a change", "cli")
+    .addOption(
+      new Option("--url <url>", "administer the gateway whose admin API is there").env(
+        "TOLLGATE_URL",
+      ),
+    )
+    .option("--token-file <file>", "the file of its token (default: TOLLGATE_TOKEN)")
+    .option("--insecure", "send the token over http, which others on the way can read")
+    .option("--actor <name>", "the name recorded with a change (default: cli; not with --url)")
     .helpCommand(true)
     .configureHelp({ showGlobalOptions: true })
     .exitOverride();
@@ -54,14 +65,18 @@ export function createProgram(): Command {
   defineConnections(program);
   defineBudgets(program);
   defineRateLimits(program);
+  defineAdminTokens(program);
+  defineApply(program);
   defineActivity(program);
   defineSteps(program);
   defineSessions(program);
   defineDecisions(program);
   defineChanges(program);
+  defineExport(program);
   defineMaintenance(program);
   defineCheck(program);
   defineSchema(program);
+  defineImport(program);
   return program;
 }
 

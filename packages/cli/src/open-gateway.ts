@@ -1,6 +1,5 @@
 import { existsSync, readdirSync } from "node:fs";
 import { extname, resolve } from "node:path";
-import { everyOrganization, type Gateway, type OrganizationScope } from "@tollgate/core";
 import type { LoadedConfiguration } from "./configuration/load-configuration.ts";
 import { CommandError } from "./failure.ts";
 
@@ -23,26 +22,6 @@ export async function openGateway(file: string | undefined): Promise<OpenedGatew
   ]);
   const options = await defaultOptions(process.env);
   return { gateway: createGateway(options), options, serve: {}, configuration };
-}
-
-/** Runs an action on the gateway, and always closes it. */
-export async function withGateway<Result>(
-  file: string | undefined,
-  action: (gateway: Gateway) => Promise<Result>,
-): Promise<Result> {
-  const { gateway } = await openGateway(file);
-  try {
-    return await action(gateway);
-  } finally {
-    await gateway.close();
-  }
-}
-
-/** Returns the organization to read, or all organizations without one. */
-export function organizationScope(
-  organization: string | undefined,
-): OrganizationScope["organizationId"] {
-  return organization ?? everyOrganization;
 }
 
 const endings = [".ts", ".mts", ".js", ".mjs", ".json", ".yaml", ".yml"];

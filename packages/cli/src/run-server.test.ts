@@ -11,6 +11,6 @@ it("overrides each setting of the configuration file from the command line", () 
   };
   expect(serverSettings(configured, {})).toEqual(configured);
   expect(serverSettings(configured, { port: 0 })).toEqual({ ...configured, port: 0 });
-  const all = { host: "0.0.0.0", closeWithin: 4, drainDelay: 3 };
+  const all = { host: "0.0.0.0", closeWithin: 4, drainDelay: 3, log: "requests" } as const;
   expect(serverSettings({}, all)).toEqual(all);
 });

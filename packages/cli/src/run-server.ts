@@ -1,8 +1,9 @@
-import { everyOrganization, type Gateway, type GatewayEvent, type KeyRecord } from "@tollgate/core";
+import { everyOrganization, type Gateway, type KeyRecord, type Mountable } from "@tollgate/core";
 import { type RunningServer, type ServeOptions, serve } from "@tollgate/node";
 import type { ServeSettings } from "./configuration/data-schema.ts";
+import { eventLog, type LogLevel } from "./event-log.ts";
 import { CommandError } from "./failure.ts";
-import type { Globals } from "./globals.ts";
+import { defaultActor, type Globals } from "./globals.ts";
 import { openGateway } from "./open-gateway.ts";
 import { print } from "./print.ts";
 
@@ -11,28 +12,46 @@ const hurriedCloseMs = 1_000;
 /** The process exits this long after the gateway has closed, in milliseconds, even if something still runs. */
 const exitDelayMs = 500;
 
-/** Where to listen, and the seconds for a shutdown and for its first part. */
+/** Options of `tollgate serve`. Times are in seconds. */
 export interface ServerOptions extends Globals {
   readonly port?: number;
   readonly host?: string;
   readonly closeWithin?: number;
   readonly drainDelay?: number;
+  readonly firstKey?: boolean;
+  readonly log?: LogLevel;
+  readonly metricsPort?: number;
+  readonly adminPort?: number;
+  readonly adminHost?: string;
 }
 
 /** Serves until a signal. Then it lets open answers finish, settles and closes. */
 export async function runServer(options: ServerOptions): Promise<void> {
   const signals = watchSignals();
   const { gateway, configuration, serve: configured } = await openGateway(options.config);
-  const { closeWithin = 25, drainDelay = 0, ...listening } = serverSettings(configured, options);
+  const settings = serverSettings(configured, options);
+  const { closeWithin = 25, drainDelay = 0, log = "warnings", ...listening } = settings;
   try {
-    gateway.observe(failureLog((line) => process.stderr.write(line)));
+    gateway.observe(eventLog(log, (line) => process.stderr.write(line)));
     await gateway.ready();
-    const server = await listen(gateway, { ...listening, drainDelay: drainDelay * 1_000 });
-    const key = await firstKey(gateway, options.actor);
-    announce(options.json, server.url, key, configuration);
+    const metrics = await metricsServer(gateway, options, listening);
+    const { close, health } = gateway;
+    const delayed = { ...listening, drainDelay: drainDelay * 1_000 };
+    const server = await listen(gateway, { ...delayed, close, health }, "--port");
+    const admin = await adminServer(gateway, options);
+    const key =
+      options.firstKey === false ? noKey : await firstKey(gateway, options.actor ?? defaultActor);
+    announce(
+      options.json,
+      { url: server.url, adminUrl: admin?.url ?? null, ...key },
+      configuration,
+    );
     await signals.first;
-    signals.onSecond(() => void server.close({ within: hurriedCloseMs }));
-    await server.close({ within: closeWithin * 1_000 });
+    const servers = admin === null ? [server] : [server, admin];
+    const closeAll = (within: number) => Promise.all(servers.map((one) => one.close({ within })));
+    signals.onSecond(() => void closeAll(hurriedCloseMs));
+    await closeAll(closeWithin * 1_000);
+    await metrics?.close();
   } finally {
     await gateway.close();
     setTimeout(() => process.exit(), exitDelayMs).unref();
@@ -42,7 +61,7 @@ export async function runServer(options: ServerOptions): Promise<void> {
 /** The command line and its environment override the configuration file. */
 export function serverSettings(
   configured: ServeSettings,
-  { port, host, closeWithin, drainDelay }: Omit<ServerOptions, keyof Globals>,
+  { port, host, closeWithin, drainDelay, log }: Omit<ServerOptions, keyof Globals>,
 ): ServeSettings {
   return {
     ...configured,
@@ -50,18 +69,46 @@ export function serverSettings(
     ...(host === undefined ? {} : { host }),
     ...(closeWithin === undefined ? {} : { closeWithin }),
     ...(drainDelay === undefined ? {} : { drainDelay }),
+    ...(log === undefined ? {} : { log }),
   };
 }
 
-async function listen(gateway: Gateway, options: ServeOptions): Promise<RunningServer> {
+/** Starts the server for Prometheus, if asked to. Only then does the process load the telemetry SDK. */
+async function metricsServer(
+  gateway: Gateway,
+  { metricsPort: port }: ServerOptions,
+  { host = "127.0.0.1" }: ServeSettings,
+): Promise<{ readonly close: () => Promise<void> } | null> {
+  if (port === undefined) return null;
+  const { serveMetrics } = await import("./serve-metrics.ts");
+  return serveMetrics(gateway, { port, host });
+}
+
+/** Serves the admin API on a listener of its own, if asked to. Who signs in has a token from `admin-tokens`. */
+async function adminServer(
+  gateway: Gateway,
+  { adminPort: port, adminHost: host = "127.0.0.1" }: ServerOptions,
+): Promise<RunningServer | null> {
+  if (port === undefined) return null;
+  const { adminHandler, tokenSignIn } = await import("@tollgate/admin");
+  const admin = adminHandler(gateway, { authenticateAdmin: tokenSignIn(gateway) });
+  return listen(admin, { port, host, close: admin.close }, "--admin-port");
+}
+
+async function listen(
+  mounted: Mountable,
+  options: ServeOptions,
+  portOption: string,
+): Promise<RunningServer> {
   const { port = 8787, host = "127.0.0.1" } = options;
   try {
-    const { close, health } = gateway;
-    return await serve(gateway, { ...options, port, host, close, health });
+    return await serve(mounted, { ...options, port, host });
   } catch (thrown) {
     const code = thrown instanceof Error && "code" in thrown ? thrown.code : null;
     if (code === "EADDRINUSE")
-      throw new CommandError(`port ${port} of ${host} is in use: choose another port with --port`);
+      throw new CommandError(
+        `port ${port} of ${host} is in use: choose another port with ${portOption}`,
+      );
     throw thrown;
   }
 }
@@ -89,20 +136,22 @@ function watchSignals() {
 
 function announce(
   json: boolean | undefined,
-  url: string,
-  { key, secret }: FirstKey,
+  served: FirstKey & { readonly url: string; readonly adminUrl: string | null },
   configuration: string | null,
 ): void {
-  print(json, { url, key, secret }, announcement({ url, secret, sim: configuration === null }));
+  print(json, served, announcement({ ...served, sim: configuration === null }));
 }
 
 /** Returns the text that `serve` prints when it listens: its address, its key, and a command to try. */
 function announcement({
   url,
+  adminUrl,
   secret,
   sim,
 }: {
   readonly url: string;
+  /** Where the admin API listens; null if it isn't served. */
+  readonly adminUrl: string | null;
   /** The new key; null if keys already exist. */
   readonly secret: string | null;
   /** Whether the built-in `sim` gateway is configured. */
@@ -110,12 +159,17 @@ function announcement({
 }): string {
   const key =
     secret === null
-      ? "API keys already exist. Put one in TOLLGATE_KEY, or create another:\n\n" +
+      ? "Put an API key in TOLLGATE_KEY. To create one:\n\n" +
         "  tollgate keys create --organization default --user default --label laptop"
       : `Created an API key for organization "default". It is shown only this once:\n\n  ${secret}`;
   const bearer = `-H "Authorization: Bearer ${secret ?? "$TOLLGATE_KEY"}"`;
   const command = sim ? tryChat(url, bearer) : `  curl -fsS ${url}/v1/models ${bearer}`;
-  return `Tollgate listens on ${url}\n\n${key}\n\nTry it:\n\n${command}\n`;
+  const admin =
+    adminUrl === null
+      ? ""
+      : `The admin API listens on ${adminUrl}\nTo create a token for it:\n\n` +
+        "  tollgate admin-tokens create --label NAME --role admin --all-organizations\n\n";
+  return `Tollgate listens on ${url}\n\n${admin}${key}\n\nTry it:\n\n${command}\n`;
 }
 
 function tryChat(url: string, bearer: string): string {
@@ -130,35 +184,18 @@ function tryChat(url: string, bearer: string): string {
   ].join("\n");
 }
 
-/** Writes one line of JSON for each failed request, with ids and codes, but without content or secrets. */
-function failureLog(write: (line: string) => void): (event: GatewayEvent) => void {
-  return (event) => {
-    if (event.type !== "answer.failed") return;
-    const { at, requestId, code, status, organizationId, keyId, stepId } = event;
-    const time = new Date(at).toISOString();
-    const line = JSON.stringify({ time, requestId, code, status, organizationId, keyId, stepId });
-    write(`${escaped(line)}\n`);
-  };
-}
-
-/** Escapes characters that a terminal or a log reader could interpret. */
-function escaped(json: string): string {
-  return json.replace(
-    /[^\x20-\x7e]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
-}
-
 /** The key created on the first start. Both are null later. */
 interface FirstKey {
   readonly key: KeyRecord | null;
   readonly secret: string | null;
 }
 
+const noKey: FirstKey = { key: null, secret: null };
+
 /** Creates a key if none exists, so a new gateway can be used at once. */
 async function firstKey(gateway: Gateway, actor: string): Promise<FirstKey> {
   const { data } = await gateway.keys.list({ organizationId: everyOrganization }, { limit: 1 });
-  if (data.length > 0) return { key: null, secret: null };
+  if (data.length > 0) return noKey;
   return gateway.keys.create({
     organizationId: "default",
     userId: "default",

@@ -1,5 +1,5 @@
 import type { SummaryDimension, UsageSummary } from "@tollgate/core";
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { oneOf } from "./arguments.ts";
 import { print } from "./print.ts";
 import { type Column, formatTable } from "./table.ts";
@@ -13,6 +13,7 @@ const dimensions: readonly SummaryDimension[] = [
   "source",
   "dataClass",
   "day",
+  "hour",
   "outcome",
   "gateway",
   "vendor",
@@ -22,10 +23,14 @@ const dimensions: readonly SummaryDimension[] = [
 ];
 
 /** Adds a noun's `summarize`. The caller adds the filters. */
-export function summarizeCommand(noun: Command): Command {
+export function summarizeCommand(
+  noun: Command,
+  name = "summarize",
+  description = "sum up tokens and costs",
+): Command {
   return noun
-    .command("summarize")
-    .description("sum up tokens and costs")
+    .command(name)
+    .description(description)
     .option("--organization <id>", "only this organization (default: all)")
     .option(
       "--by <dimensions>",
@@ -33,6 +38,15 @@ export function summarizeCommand(noun: Command): Command {
       dimensionsOf,
       [],
     );
+}
+
+/** Adds a noun's `series`. The caller adds the filters. */
+export function seriesCommand(noun: Command): Command {
+  return summarizeCommand(noun, "series", "sum up tokens and costs by hour or day").addOption(
+    new Option("--bucket <length>", "the length of each bucket, in UTC")
+      .choices(["hour", "day"])
+      .default("day"),
+  );
 }
 
 /** Parses dimensions separated by commas. The option can be repeated. */
@@ -44,7 +58,7 @@ function dimensionsOf(
   return [...before, ...text.split(",").map(oneOf(...dimensions))];
 }
 
-/** Prints a summary, with the most expensive row first. */
+/** Prints the rows of a summary or a series. */
 export function printSummary(json: boolean | undefined, data: readonly UsageSummary[]): void {
   print(json, { data }, data.length === 0 ? "no records" : formatTable(data, columnsOf(data)));
 }

@@ -3,8 +3,11 @@ import { join } from "node:path";
 import { createGateway } from "@tollgate/core";
 import { simProvider } from "@tollgate/provider-sim";
 import { sqliteStore } from "@tollgate/store-sqlite";
+import { createTestGateway, manualClock } from "@tollgate/testing";
+import { parquetMetadata } from "hyparquet";
 import { beforeAll, describe, expect, it } from "vitest";
-import { run, runJson, temporaryFolder } from "./command-line.ts";
+import { temporaryFolder } from "./command-line.ts";
+import { runIn, runJsonIn } from "./in-process.ts";
 
 const folder = temporaryFolder();
 
@@ -27,7 +30,7 @@ beforeAll(async () => {
 
 describe("the commands for usage and costs", { timeout: 60_000 }, () => {
   it("sum up by one or several dimensions, the most expensive first", async () => {
-    const { output } = await run(folder, ["steps", "summarize", "--by", "user,model"]);
+    const { output } = await runIn(folder, ["steps", "summarize", "--by", "user,model"]);
     expect(output).toMatch(
       /^ORGANIZATION +USER +MODEL +STEPS +IN +OUT +COST +UNPRICED +ESTIMATED\n/,
     );
@@ -42,33 +45,76 @@ describe("the commands for usage and costs", { timeout: 60_000 }, () => {
       "--user",
       "bob",
     ];
-    expect(await runJson(folder, ...words)).toMatchObject({
+    expect(await runJsonIn(folder, ...words)).toMatchObject({
       data: [{ keyLabel: "=bob", steps: 1, attempts: 1 }],
     });
-    const wrong = await run(folder, ["steps", "summarize", "--by", "colour"]);
+    const wrong = await runIn(folder, ["steps", "summarize", "--by", "colour"]);
     expect(wrong).toMatchObject({ code: 2, errors: expect.stringContaining("must be one of") });
   });
 
+  it("compare sums by hour with Steps, and repair them", async () => {
+    const own = temporaryFolder();
+    const store = sqliteStore({ filename: join(own, "tollgate.db") });
+    const clock = manualClock();
+    const { gateway, chat, key } = await createTestGateway({ store, clock });
+    const { organizationId } = key;
+    const begun = new Date(clock.now()).toISOString();
+    await (await gateway.fetch(chat())).text();
+    clock.setWall(clock.now() + 3 * 3_600_000);
+    await gateway.rollUp();
+    const { data } = await store.usage.hours({ organizationId }, { cursor: null, limit: 1 });
+    const mark = (await store.usage.mark(organizationId)) ?? "";
+    const hours = data.map((row) => ({ ...row, id: "again" }));
+    await store.usage.add({ organizationId, after: mark, mark, hours });
+    await gateway.close();
+    const words = ["usage", "reconcile", "--from", begun];
+    const repaired = await runIn(own, [...words, "--repair"]);
+    expect(repaired).toMatchObject({
+      code: 1,
+      errors: expect.stringContaining("some sums by hour differed from their Steps"),
+    });
+    expect(repaired.output).toMatch(/ -1 +-\d+ .*\n\nSteps: 1, differences repaired: 1\n$/);
+    expect(await runIn(own, words)).toEqual({
+      ...{ code: 0, output: "Steps: 1, differences repaired: 0\n", errors: "" },
+    });
+  });
+
   it("export to standard output and to a new file", async () => {
-    const { output } = await run(folder, ["activity", "export", "--format", "jsonl"]);
+    const { output } = await runIn(folder, ["activity", "export", "--format", "jsonl"]);
     const lines = output.trimEnd().split("\n");
     expect(lines.map((line): unknown => JSON.parse(line))).toHaveLength(3);
     const words = ["steps", "export", "--user", "bob", "--out", "steps.csv"];
-    expect(await run(folder, words)).toMatchObject({ code: 0, output: "" });
+    expect(await runIn(folder, words)).toMatchObject({ code: 0, output: "" });
     const written = readFileSync(join(folder, "steps.csv"), "utf8");
     expect(written.split("\r\n")).toHaveLength(3);
     expect(written).toContain(",bob,");
     expect(written).toContain(",'=bob,");
-    const again = await run(folder, words);
+    const again = await runIn(folder, words);
     expect(again).toMatchObject({ code: 1, errors: "error: steps.csv already exists\n" });
     expect(readFileSync(join(folder, "steps.csv"), "utf8")).toBe(written);
-    const decisions = await run(folder, ["decisions", "export", "--effect", "deny"]);
+    const decisions = await runIn(folder, ["decisions", "export", "--effect", "deny"]);
     expect(decisions.output.split("\r\n")).toHaveLength(2);
+  });
+
+  it("export costs for FinOps tools, and changes for an audit", async () => {
+    const focus = ["export", "focus", "--format", "parquet", "--out", "focus.parquet"];
+    expect(await runIn(folder, focus)).toMatchObject({ code: 0, output: "", errors: "" });
+    const metadata = parquetMetadata(
+      new Uint8Array(readFileSync(join(folder, "focus.parquet"))).buffer,
+    );
+    expect(metadata.schema.map(({ name }) => name)).toContain("x_StepId");
+    expect(metadata.num_rows).toBe(6n);
+    const changes = await runIn(folder, ["export", "changes", "--format", "jsonl"]);
+    const kinds = changes.output
+      .trimEnd()
+      .split("\n")
+      .map((line): unknown => JSON.parse(line));
+    expect(kinds).toContainEqual(expect.objectContaining({ kind: "policy.changed" }));
   });
 
   it("filter by data class and by account owner", async () => {
     const count = async (...words: readonly string[]): Promise<number> =>
-      (await run(folder, ["steps", "export", "--format", "jsonl", ...words])).output.split("\n")
+      (await runIn(folder, ["steps", "export", "--format", "jsonl", ...words])).output.split("\n")
         .length - 1;
     expect(await count("--class-from", "D2_CONFIDENTIAL")).toBe(0);
     const ours = ["--class-up-to", "D1_INTERNAL", "--connection", "platform"];
@@ -82,15 +128,15 @@ describe("the commands for usage and costs", { timeout: 60_000 }, () => {
     );
     const words = ["steps", "reprice", "--prices", "prices.json"];
     const row = { model: "sim/tollgate/echo", attempts: 3, different: 3 };
-    expect(await runJson(folder, ...words)).toMatchObject({ data: [{ ...row, corrected: 0 }] });
+    expect(await runJsonIn(folder, ...words)).toMatchObject({ data: [{ ...row, corrected: 0 }] });
     const applied = [...words, "--apply", "--actor", "ops"];
-    expect(await runJson(folder, ...applied)).toMatchObject({ data: [{ ...row, corrected: 3 }] });
-    expect(await runJson(folder, ...applied)).toMatchObject({
+    expect(await runJsonIn(folder, ...applied)).toMatchObject({ data: [{ ...row, corrected: 3 }] });
+    expect(await runJsonIn(folder, ...applied)).toMatchObject({
       data: [{ ...row, different: 0, corrected: 0 }],
     });
-    const changes = await run(folder, ["changes", "--kind", "correction"]);
+    const changes = await runIn(folder, ["changes", "--kind", "correction"]);
     expect(changes.output.match(/ correction +ops +acme /g)).toHaveLength(3);
-    const missing = await run(folder, ["steps", "reprice", "--prices", "none.json"]);
+    const missing = await runIn(folder, ["steps", "reprice", "--prices", "none.json"]);
     expect(missing).toMatchObject({ code: 1, errors: expect.stringContaining("none.json") });
   });
 });

@@ -66,7 +66,11 @@ export async function run(
 
 /** Returns the JSON document that a command prints with `--json`. */
 export async function runJson(folder: string, ...words: readonly string[]): Promise<unknown> {
-  const { code, output, errors } = await run(folder, [...words, "--json"]);
+  return readJson(words, await run(folder, [...words, "--json"]));
+}
+
+/** The JSON document that a command has printed. */
+export function readJson(words: readonly string[], { code, output, errors }: Ended): unknown {
   if (code !== 0) throw new Error(`${words.join(" ")} exited with ${code}: ${errors}`);
   return JSON.parse(output);
 }

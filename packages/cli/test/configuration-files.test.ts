@@ -91,6 +91,7 @@ const valid = () => ({
   retention: { responses: "7d" },
   onDisconnect: "abort",
   toolOutputs: "parts",
+  sessions: { leadingSystem: "apart" },
   headerPrefix: "X-Acme-",
   maintenance: false,
   serve: { port: 0, host: "127.0.0.1", closeWithin: 5, drainDelay: 1, limits: { connections: 10 } },

@@ -4,7 +4,8 @@ import { sqliteStore } from "@tollgate/store-sqlite";
 import { createTestGateway } from "@tollgate/testing";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod";
-import { run, runJson, temporaryFolder } from "./command-line.ts";
+import { temporaryFolder } from "./command-line.ts";
+import { runIn, runJsonIn } from "./in-process.ts";
 
 const folder = temporaryFolder();
 const lastWeek = ["--from", "2026-01-01", "--to", "2026-01-08"];
@@ -44,14 +45,14 @@ beforeAll(async () => {
 describe("the records on the command line", { timeout: 60_000 }, () => {
   it("show the calls that budgets refused last week", async () => {
     const { data } = page.parse(
-      await runJson(folder, "decisions", "list", "--refused", "budget", ...lastWeek),
+      await runJsonIn(folder, "decisions", "list", "--refused", "budget", ...lastWeek),
     );
     const refusal = { by: "budget", budgetId: "few", unit: "requests", needed: 1, left: 0 };
     expect(data).toMatchObject([{ effect: "permit", refusal }]);
   });
 
   it("show the failed attempts and the provider's errors", async () => {
-    const { output } = await run(folder, ["steps", "list", "--outcome", "failed", ...lastWeek]);
+    const { output } = await runIn(folder, ["steps", "list", "--outcome", "failed", ...lastWeek]);
     const [head, rejected, cut] = output.trimEnd().split("\n");
     expect(head).toMatch(/REASON +ERROR/);
     expect(rejected).toMatch(/status_400 +top_k is not supported; key \[removed\] /);
@@ -59,9 +60,9 @@ describe("the records on the command line", { timeout: 60_000 }, () => {
   });
 
   it("show the client's answer and its instructions", async () => {
-    const { data } = page.parse(await runJson(folder, "steps", "--metadata", "ticket=T-17"));
+    const { data } = page.parse(await runJsonIn(folder, "steps", "--metadata", "ticket=T-17"));
     expect(data).toHaveLength(1);
-    const { output } = await run(folder, ["steps", "content", data[0]?.id ?? ""]);
+    const { output } = await runIn(folder, ["steps", "content", data[0]?.id ?? ""]);
     expect(output).toMatch(/^id +\S+\nsession +\S+\noutcome +failed\n/);
     expect(output).toContain(
       [

@@ -45,16 +45,18 @@ describe("tollgate serve without a configuration", () => {
     });
 
     const second = await startServe(folder);
-    expect(second.announced).toContain("API keys already exist");
+    expect(second.announced).toContain("Put an API key in TOLLGATE_KEY");
     expect(second.announced).not.toMatch(secretPattern);
     expect((await chat(second.url, { secret, text: "again" })).status).toBe(200);
     second.child.kill("SIGINT");
     expect(await second.exited).toBe(0);
   });
 
-  it("fails in one line when the port is taken", async () => {
+  it("creates no key with --no-first-key, and fails in one line when the port is taken", async () => {
     const folder = temporaryFolder();
-    const { url, child } = await startServe(folder);
+    const { url, child, announced } = await startServe(folder, ["--no-first-key"]);
+    expect(announced).not.toMatch(secretPattern);
+    expect(await runJson(folder, "keys", "list")).toMatchObject({ data: [] });
     const { port } = new URL(url);
     const { code, errors } = await run(folder, ["serve", "--port", port]);
     expect(code).toBe(1);
@@ -254,7 +256,9 @@ it("logs each request that fails as one line of JSON, without content or secrets
   for (const line of lines) {
     expect(line).toMatch(/^[\x20-\x7e]+$/);
     expect(Object.keys(JSON.parse(line))).toEqual([
+      "level",
       "time",
+      "event",
       "requestId",
       "code",
       "status",

@@ -1,10 +1,5 @@
-import type {
-  ChangeFilter,
-  ChangeKind,
-  ChangeRecord,
-  DecisionFilter,
-  DecisionRecord,
-} from "@tollgate/core";
+import type { ChangeFilter, ChangeRecord, DecisionFilter, DecisionRecord } from "@tollgate/core";
+import { changeKinds } from "@tollgate/core/administration";
 import type { Command } from "commander";
 import { listAction, recordAction } from "../actions.ts";
 import { isoTime, listCommand, oneOf, recordCommand, repeated } from "../arguments.ts";
@@ -70,20 +65,18 @@ export function defineDecisions(program: Command): void {
   const noun = program.command("decisions").description("policy decisions");
   filtered(listCommand(noun, "list policy decisions, newest first")).action(
     listAction<Options, DecisionRecord>(
-      (gateway, { refused, ...options }, page) =>
-        gateway.decisions.list({ ...withClasses(options), ...refusedOf(refused) }, page),
+      ({ decisions }, { refused, ...options }, page) =>
+        decisions.list({ ...withClasses(options), ...refusedOf(refused) }, page),
       columns,
     ),
   );
   filtered(exportCommand(noun, "export policy decisions as a file")).action(
-    exportAction<Options>((gateway, { refused, ...options }, format) =>
-      gateway.decisions.export({ ...withClasses(options), ...refusedOf(refused) }, { format }),
+    exportAction<Options>(({ decisions }, { refused, ...options }, format) =>
+      decisions.export({ ...withClasses(options), ...refusedOf(refused) }, { format }),
     ),
   );
   recordCommand(noun, "get", "show one decision with its facts").action(
-    recordAction((gateway, { organizationId, id }) =>
-      gateway.decisions.get({ organizationId, id }),
-    ),
+    recordAction(({ decisions }, reference) => decisions.get(reference)),
   );
 }
 
@@ -107,22 +100,7 @@ const changeColumns: readonly Column<ChangeRecord>[] = [
   { heading: "facts", of: (change) => JSON.stringify(change.facts) },
 ];
 
-const kinds = oneOf<ChangeKind>(
-  "key.created",
-  "key.updated",
-  "key.rotated",
-  "key.revoked",
-  "connection.set",
-  "connection.removed",
-  "connection.resealed",
-  "budget.created",
-  "budget.updated",
-  "budget.removed",
-  "budget.raised",
-  "budget.raise_cancelled",
-  "correction",
-  "policy.changed",
-);
+const kinds = oneOf(...changeKinds);
 
 export function defineChanges(program: Command): void {
   const noun = program.command("changes").description("administrative changes and their actors");
@@ -132,7 +110,7 @@ export function defineChanges(program: Command): void {
     .option("--to <time>", "only before this time", isoTime)
     .action(
       listAction<Omit<ChangeFilter, "organizationId">, ChangeRecord>(
-        (gateway, filter, page) => gateway.changes.list(filter, page),
+        ({ changes }, filter, page) => changes.list(filter, page),
         changeColumns,
       ),
     );

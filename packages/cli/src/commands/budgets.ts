@@ -1,11 +1,11 @@
 import type {
+  Administration,
   BudgetConfiguration,
   BudgetDrift,
   BudgetRaiseRecord,
   BudgetRecord,
   BudgetStatus,
   BudgetStatusQuery,
-  Gateway,
   WithActor,
 } from "@tollgate/core";
 import type { Command } from "commander";
@@ -21,10 +21,10 @@ import {
 } from "../budget-options.ts";
 import { CommandError } from "../failure.ts";
 import { optionsOf } from "../globals.ts";
-import { withGateway } from "../open-gateway.ts";
 import { print, printPage, printRecord } from "../print.ts";
 import { type Column, formatTable } from "../table.ts";
 import { amount } from "../usd.ts";
+import { withAdministration } from "../with-administration.ts";
 
 const columns: readonly Column<BudgetRecord>[] = [
   { heading: "id", of: (budget) => budget.id },
@@ -70,7 +70,7 @@ export function defineBudgets(program: Command): void {
     "list budgets by id: all, or those that can count an organization's calls",
   ).action(
     listAction<object, BudgetRecord>(
-      (gateway, scope, page) => gateway.budgets.list(scope, page),
+      ({ budgets }, scope, page) => budgets.list(scope, page),
       columns,
     ),
   );
@@ -88,12 +88,12 @@ export function defineBudgets(program: Command): void {
     .action(status);
   withBudget(noun.command("create <id>"))
     .description("create a budget, which counts from the next request on")
-    .action(write((gateway, budget) => gateway.budgets.create(budget)));
+    .action(write(({ budgets }, budget) => budgets.create(budget)));
   withBudget(noun.command("update <id>"))
     .description(
       "replace a budget's limit, scope, mode and warnings, and keep its settled and held amounts",
     )
-    .action(write((gateway, budget) => gateway.budgets.update(budget)));
+    .action(write(({ budgets }, budget) => budgets.update(budget)));
   noun.command("remove <id>").description("remove a budget and keep its history").action(remove);
   withAmount(noun.command("raise <id>"), "raise")
     .description("raise the limit of a budget for a time")
@@ -111,9 +111,8 @@ export function defineBudgets(program: Command): void {
 }
 
 async function get(id: string, _options: unknown, command: Command): Promise<void> {
-  const { config, json } = optionsOf(command);
-  await withGateway(config, async (gateway) =>
-    printBudget(json, await gateway.budgets.get({ id })),
+  await withAdministration(command, async ({ budgets }, { json }) =>
+    printBudget(json, await budgets.get({ id })),
   );
 }
 
@@ -125,47 +124,44 @@ async function status(id: string, _options: unknown, command: Command): Promise<
     ...(subject === undefined ? {} : { subject }),
     ...(at === undefined ? {} : { at }),
   };
-  await withGateway(options.config, async (gateway) => {
-    const page = await gateway.budgets.status(query, pageOf(options));
-    printPage(options.json, page, statusColumns);
-  });
+  await withAdministration(command, async ({ budgets }, { json }) =>
+    printPage(json, await budgets.status(query, pageOf(options)), statusColumns),
+  );
 }
 
 function write(
-  act: (gateway: Gateway, budget: BudgetConfiguration & WithActor) => Promise<BudgetRecord>,
+  act: (
+    administration: Administration,
+    budget: BudgetConfiguration & WithActor,
+  ) => Promise<BudgetRecord>,
 ) {
   return async (id: string, _options: unknown, command: Command): Promise<void> => {
-    const options = optionsOf<BudgetOptions>(command);
-    const { config, json, actor } = options;
-    const budget = budgetOf(id, options);
-    await withGateway(config, async (gateway) =>
-      printBudget(json, await act(gateway, { ...budget, actor })),
+    const budget = budgetOf(id, optionsOf<BudgetOptions>(command));
+    await withAdministration(command, async (administration, { json, acting }) =>
+      printBudget(json, await act(administration, { ...budget, ...acting })),
     );
   };
 }
 
 async function remove(id: string, _options: unknown, command: Command): Promise<void> {
-  const { config, json, actor } = optionsOf(command);
-  await withGateway(config, async (gateway) => {
-    await gateway.budgets.remove({ id, actor });
+  await withAdministration(command, async ({ budgets }, { json, acting }) => {
+    await budgets.remove({ id, ...acting });
     print(json, { id, removed: true }, `removed ${id}`);
   });
 }
 
 async function raise(id: string, _options: unknown, command: Command): Promise<void> {
   const options = optionsOf<AmountOptions & { readonly until: string }>(command);
-  const { config, json, actor, until } = options;
-  const by = amountOf(options);
-  await withGateway(config, async (gateway) => {
-    const record = await gateway.budgets.raise({ id, by, until, actor });
+  const raising = { id, by: amountOf(options), until: options.until };
+  await withAdministration(command, async ({ budgets }, { json, acting }) => {
+    const record = await budgets.raise({ ...raising, ...acting });
     printRecord(json, record, { ...record, amount: amount(record.amount, record.unit) });
   });
 }
 
 async function raises(id: string, _options: unknown, command: Command): Promise<void> {
-  const { config, json } = optionsOf(command);
-  await withGateway(config, async (gateway) => {
-    const data = await gateway.budgets.raises({ id });
+  await withAdministration(command, async ({ budgets }, { json }) => {
+    const data = await budgets.raises({ id });
     printPage(json, { data, nextCursor: null }, raiseColumns);
   });
 }
@@ -176,17 +172,15 @@ async function cancelRaise(
   _options: unknown,
   command: Command,
 ): Promise<void> {
-  const { config, json, actor } = optionsOf(command);
-  await withGateway(config, async (gateway) => {
-    await gateway.budgets.cancelRaise({ id, raiseId, actor });
+  await withAdministration(command, async ({ budgets }, { json, acting }) => {
+    await budgets.cancelRaise({ id, raiseId, ...acting });
     print(json, { id, raiseId, cancelled: true }, `cancelled ${raiseId}`);
   });
 }
 
 async function reconcile(_options: unknown, command: Command): Promise<void> {
-  const { config, json } = optionsOf(command);
-  await withGateway(config, async (gateway) => {
-    const { counters, drift } = await gateway.budgets.reconcile();
+  await withAdministration(command, async ({ budgets }, { json }) => {
+    const { counters, drift } = await budgets.reconcile();
     const text = drift.length === 0 ? [] : [formatTable(drift, driftColumns)];
     print(json, { counters, drift }, [...text, `counters: ${counters}`].join("\n\n"));
     if (drift.length > 0) throw new CommandError("some counters differ from their ledger");

@@ -4,9 +4,10 @@ import { listAction } from "../actions.ts";
 import { listCommand } from "../arguments.ts";
 import { CommandError } from "../failure.ts";
 import { optionsOf } from "../globals.ts";
-import { withGateway } from "../open-gateway.ts";
 import { print, printRecord } from "../print.ts";
+import { maxSecretBytes, secretInVariable, withoutLineEnd } from "../secrets.ts";
 import type { Column } from "../table.ts";
+import { withAdministration } from "../with-administration.ts";
 
 const columns: readonly Column<ConnectionRecord>[] = [
   { heading: "organization", of: (connection) => connection.organizationId },
@@ -27,7 +28,7 @@ export function defineConnections(program: Command): void {
     .description("the customers' own Gateway API keys, sealed");
   listCommand(noun, "list connections by organization and gateway").action(
     listAction<object, ConnectionRecord>(
-      (gateway, scope, page) => gateway.connections.list(scope, page),
+      ({ connections }, scope, page) => connections.list(scope, page),
       columns,
     ),
   );
@@ -50,55 +51,45 @@ function connectionCommand(noun: Command, name: string, description: string): Co
 }
 
 async function get(name: string, _options: unknown, command: Command): Promise<void> {
-  const { organization, config, json } = optionsOf<ConnectionOptions>(command);
+  const { organization } = optionsOf<ConnectionOptions>(command);
   const reference = { organizationId: organization, gateway: name };
-  await withGateway(config, async (gateway) =>
-    printRecord(json, await gateway.connections.get(reference)),
+  await withAdministration(command, async ({ connections }, { json }) =>
+    printRecord(json, await connections.get(reference)),
   );
 }
 
 async function set(name: string, _options: unknown, command: Command): Promise<void> {
-  const { organization, fromEnvironment, config, json, actor } =
-    optionsOf<ConnectionOptions>(command);
+  const { organization, fromEnvironment } = optionsOf<ConnectionOptions>(command);
   const apiKey = await readSecret(fromEnvironment);
-  const setting = { organizationId: organization, gateway: name, apiKey, actor };
-  await withGateway(config, async (gateway) =>
-    printRecord(json, await gateway.connections.set(setting)),
+  const setting = { organizationId: organization, gateway: name, apiKey };
+  await withAdministration(command, async ({ connections }, { json, acting }) =>
+    printRecord(json, await connections.set({ ...setting, ...acting })),
   );
 }
 
 async function remove(name: string, _options: unknown, command: Command): Promise<void> {
-  const { organization, config, json, actor } = optionsOf<ConnectionOptions>(command);
+  const { organization } = optionsOf<ConnectionOptions>(command);
   const reference = { organizationId: organization, gateway: name };
-  await withGateway(config, async (gateway) => {
-    await gateway.connections.remove({ ...reference, actor });
+  await withAdministration(command, async ({ connections }, { json, acting }) => {
+    await connections.remove({ ...reference, ...acting });
     print(json, { ...reference, removed: true }, `removed ${organization}'s ${name}`);
   });
 }
 
 async function reseal(_options: unknown, command: Command): Promise<void> {
-  const { config, json, actor } = optionsOf(command);
-  await withGateway(config, async (gateway) => {
-    const { resealed, failed } = await gateway.connections.reseal({ actor });
+  await withAdministration(command, async ({ connections }, { json, acting }) => {
+    const { resealed, failed } = await connections.reseal(acting);
     print(json, { resealed, failed }, `Credentials resealed: ${resealed}`);
     if (failed > 0)
       throw new CommandError(`${failed} credentials could not be resealed and are unchanged`);
   });
 }
 
-/** No secret is longer than this. */
-const maxBytes = 65_536;
-
 /** Reads a secret from an environment variable, or else from standard input. Removes one line end. */
 async function readSecret(variable: string | undefined): Promise<string> {
-  const text = variable === undefined ? await standardInput() : fromEnvironment(variable);
-  return text.replace(/\r?\n$/, "");
-}
-
-function fromEnvironment(variable: string): string {
-  const secret = process.env[variable];
-  if (secret !== undefined && secret !== "") return secret;
-  throw new CommandError(`the environment variable ${variable} is not set or empty`);
+  return variable === undefined
+    ? withoutLineEnd(await standardInput())
+    : secretInVariable(variable);
 }
 
 async function standardInput(): Promise<string> {
@@ -113,7 +104,7 @@ async function standardInput(): Promise<string> {
     const read = Buffer.from(part);
     parts.push(read);
     bytes += read.length;
-    if (bytes > maxBytes) throw new CommandError("the secret on standard input is too long");
+    if (bytes > maxSecretBytes) throw new CommandError("the secret on standard input is too long");
   }
   return Buffer.concat(parts).toString();
 }

@@ -4,8 +4,8 @@ import { type Command, InvalidArgumentError } from "commander";
 import { wholeNumber } from "../arguments.ts";
 import { CommandError } from "../failure.ts";
 import { optionsOf } from "../globals.ts";
-import { withGateway } from "../open-gateway.ts";
 import { printRecord } from "../print.ts";
+import { withAdministration } from "../with-administration.ts";
 
 interface CorrectOptions extends UsageDetails {
   readonly organization: string;
@@ -78,18 +78,17 @@ export function defineCorrection(noun: Command): void {
 
 async function correct(id: string, _options: unknown, command: Command): Promise<void> {
   const options = optionsOf<CorrectOptions>(command);
-  const { config, json, actor, organization, reason, attempt, costUsd } = options;
+  const { organization, reason, attempt, costUsd } = options;
   const correction: StepCorrection = {
     organizationId: organization,
     id,
     reason,
-    actor,
     ...(attempt === undefined ? {} : { attempt }),
     ...(costUsd === undefined ? {} : { costNanoUsd: costUsd }),
     ...usageOf(options),
   };
-  await withGateway(config, async (gateway) =>
-    printRecord(json, await gateway.steps.correct(correction)),
+  await withAdministration(command, async ({ steps }, { json, acting }) =>
+    printRecord(json, await steps.correct({ ...correction, ...acting })),
   );
 }
 

@@ -2,6 +2,7 @@ import type { Duration, KeyRecord, KeyWithSecret } from "@tollgate/core";
 import type { Command } from "commander";
 import { listAction, recordAction } from "../actions.ts";
 import {
+  alias,
   duration,
   isoTime,
   listCommand,
@@ -11,9 +12,9 @@ import {
 } from "../arguments.ts";
 import { CommandError } from "../failure.ts";
 import { optionsOf } from "../globals.ts";
-import { organizationScope, withGateway } from "../open-gateway.ts";
 import { printPage, printRecord } from "../print.ts";
 import type { Column } from "../table.ts";
+import { organizationScope, withAdministration } from "../with-administration.ts";
 
 const columns: readonly Column<KeyRecord>[] = [
   { heading: "id", of: (key) => key.id },
@@ -33,6 +34,7 @@ interface Terms {
   readonly defaultDataClass?: string;
   readonly minimumDataClass?: string;
   readonly models?: readonly string[];
+  readonly alias?: Readonly<Record<string, string>>;
   readonly expiresAt?: string;
 }
 
@@ -44,6 +46,7 @@ interface CreateOptions extends Terms {
 
 interface UpdateOptions extends Terms, RecordOptions {
   readonly allModels?: true;
+  readonly removeAliases?: true;
   readonly neverExpires?: true;
 }
 
@@ -62,13 +65,13 @@ export function defineKeys(program: Command): void {
     .option("--no-live", "only revoked or expired keys")
     .action(
       listAction<ListFilter, KeyRecord>(
-        (gateway, { user, ...filter }, page) =>
-          gateway.keys.list({ ...filter, ...(user === undefined ? {} : { userId: user }) }, page),
+        ({ keys }, { user, ...filter }, page) =>
+          keys.list({ ...filter, ...(user === undefined ? {} : { userId: user }) }, page),
         columns,
       ),
     );
   recordCommand(noun, "get", "show one key without its secret").action(
-    recordAction((gateway, { organizationId, id }) => gateway.keys.get({ organizationId, id })),
+    recordAction(({ keys }, reference) => keys.get(reference)),
   );
   withTerms(
     noun
@@ -81,6 +84,7 @@ export function defineKeys(program: Command): void {
   withTerms(recordCommand(noun, "update", "change the passed values and keep the others"))
     .option("--label <label>", "the new name of the key in activity")
     .option("--all-models", "allow all models that the policy allows")
+    .option("--remove-aliases", "remove all aliases")
     .option("--never-expires", "remove the expiry")
     .action(update);
   recordCommand(noun, "rotate", "replace the secret of a key and print it, only this once")
@@ -103,55 +107,65 @@ function withTerms(command: Command): Command {
     .option("--default-data-class <class>", "the data class of requests without one")
     .option("--minimum-data-class <class>", "the lowest data class of any request")
     .option("--models <pattern>", "only matching models (repeatable)", repeated)
+    .option("--alias <name=model>", "a name that clients may send for a model (repeatable)", alias)
     .option("--expires-at <time>", "when the key expires, in ISO 8601", isoTime);
 }
 
 async function create(_options: unknown, command: Command): Promise<void> {
-  const { organization, user, config, json, ...rest } = optionsOf<CreateOptions>(command);
-  await withGateway(config, async (gateway) => {
-    const made = await gateway.keys.create({ organizationId: organization, userId: user, ...rest });
-    printSecret(json, made);
-  });
+  const { organization, user, alias: aliases, ...rest } = optionsOf<CreateOptions>(command);
+  const creation = {
+    organizationId: organization,
+    userId: user,
+    ...rest,
+    ...(aliases && { aliases }),
+  };
+  await withAdministration(command, async ({ keys }, { json, acting }) =>
+    printSecret(json, await keys.create({ ...creation, ...acting })),
+  );
 }
 
 async function update(id: string, _options: unknown, command: Command): Promise<void> {
   const options = optionsOf<UpdateOptions>(command);
-  const { organization, config, json, allModels, neverExpires, ...terms } = options;
+  const { organization, allModels, neverExpires, ...rest } = options;
+  const { alias: aliases, removeAliases, ...terms } = rest;
   if (allModels && terms.models) throw new CommandError("pass either --models or --all-models", 2);
+  if (removeAliases && aliases)
+    throw new CommandError("pass either --alias or --remove-aliases", 2);
   if (neverExpires && terms.expiresAt)
     throw new CommandError("pass either --expires-at or --never-expires", 2);
   const change = {
     ...terms,
     ...(allModels ? { models: null } : {}),
+    ...(removeAliases ? { aliases: null } : aliases && { aliases }),
     ...(neverExpires ? { expiresAt: null } : {}),
   };
   const organizationId = organizationScope(organization);
-  await withGateway(config, async (gateway) =>
-    printRecord(json, await gateway.keys.update({ organizationId, id, ...change })),
+  await withAdministration(command, async ({ keys }, { json, acting }) =>
+    printRecord(json, await keys.update({ organizationId, id, ...change, ...acting })),
   );
 }
 
 async function rotate(id: string, _options: unknown, command: Command): Promise<void> {
   const options = optionsOf<RecordOptions & { readonly overlap?: Duration }>(command);
-  const { organization, config, json, ...rest } = options;
+  const { organization, ...rest } = options;
   const organizationId = organizationScope(organization);
-  await withGateway(config, async (gateway) =>
-    printSecret(json, await gateway.keys.rotate({ organizationId, id, ...rest })),
+  await withAdministration(command, async ({ keys }, { json, acting }) =>
+    printSecret(json, await keys.rotate({ organizationId, id, ...rest, ...acting })),
   );
 }
 
 async function revoke(id: string | undefined, _options: unknown, command: Command): Promise<void> {
   const options = optionsOf<RecordOptions & { readonly user?: string }>(command);
-  const { organization, user, config, json, actor } = options;
+  const { organization, user } = options;
   if ((id === undefined) === (user === undefined))
     throw new CommandError("pass either the id of a key or --user", 2);
   if (user !== undefined && organization === undefined)
     throw new CommandError("--user requires --organization", 2);
   const organizationId = organizationScope(organization);
-  await withGateway(config, async ({ keys }) => {
+  await withAdministration(command, async ({ keys }, { json, acting }) => {
     if (id !== undefined)
-      return printRecord(json, await keys.revoke({ organizationId, id, actor }));
-    const ofUser = { organizationId: organization ?? "", userId: user ?? "", actor };
+      return printRecord(json, await keys.revoke({ organizationId, id, ...acting }));
+    const ofUser = { organizationId: organization ?? "", userId: user ?? "", ...acting };
     const page = { data: await keys.revoke(ofUser), nextCursor: null };
     printPage(json, page, columns, "this user has no active keys");
   });

@@ -1,8 +1,17 @@
+import type { UsageDifference, UsageReconciliationOptions } from "@tollgate/core";
 import { type Command, Option } from "commander";
-import { wholeNumber } from "../arguments.ts";
-import { optionsOf } from "../globals.ts";
-import { withGateway } from "../open-gateway.ts";
+import { isoTime, wholeNumber } from "../arguments.ts";
+import { CommandError } from "../failure.ts";
+import { globalsOf, optionsOf } from "../globals.ts";
 import { print } from "../print.ts";
+import { type Column, formatTable } from "../table.ts";
+import { usd } from "../usd.ts";
+import {
+  organizationScope,
+  requireLocal,
+  withAdministration,
+  withGateway,
+} from "../with-administration.ts";
 
 export function defineMaintenance(program: Command): void {
   program
@@ -12,29 +21,70 @@ export function defineMaintenance(program: Command): void {
     .action(migrate);
   program.command("recover").description("settle the Steps of processes that died").action(recover);
   program.command("sweep").description("remove records older than their retention").action(sweep);
+  program
+    .command("usage")
+    .description("sums of usage by hour")
+    .command("reconcile")
+    .description("add up Steps again, and fail if sums by hour differ")
+    .option("--organization <id>", "only this organization (default: all)")
+    .option("--from <time>", "only from the hour of this time on (default: 30 days ago)", isoTime)
+    .option("--to <time>", "only before the hour of this time", isoTime)
+    .option("--repair", "add the differences to the sums")
+    .action(reconcileUsage);
 }
 
 async function migrate(_options: unknown, command: Command): Promise<void> {
-  const { config, json, check } = optionsOf<{ readonly check?: boolean }>(command);
-  await withGateway(config, async (gateway) => {
+  const { check } = optionsOf<{ readonly check?: boolean }>(command);
+  await withGateway(command, async (gateway) => {
     await (check ? gateway.checkStore() : gateway.ready());
-    print(json, { migrated: true }, "the store is up to date");
+    print(globalsOf(command).json, { migrated: true }, "the store is up to date");
   });
 }
 
 async function recover(_options: unknown, command: Command): Promise<void> {
-  const { config, json } = optionsOf(command);
-  await withGateway(config, async (gateway) => {
-    const recovered = await gateway.recover();
+  await withAdministration(command, async (administration, { json }) => {
+    const recovered = await administration.recover();
     print(json, { recovered }, `Steps recovered: ${recovered}`);
   });
 }
 
 async function sweep(_options: unknown, command: Command): Promise<void> {
-  const { config, json } = optionsOf(command);
-  await withGateway(config, async (gateway) => {
-    const removed = await gateway.sweep();
+  await withAdministration(command, async (administration, { json }) => {
+    const removed = await administration.sweep();
     print(json, { removed }, `Responses, Steps and transcripts removed: ${removed}`);
+  });
+}
+
+interface ReconcileOptions extends Omit<UsageReconciliationOptions, "organizationId"> {
+  readonly organization?: string;
+}
+
+const differenceColumns: readonly Column<UsageDifference>[] = [
+  { heading: "HOUR", of: ({ hour }) => hour },
+  { heading: "ORGANIZATION", of: ({ organizationId }) => organizationId },
+  { heading: "USER", of: ({ userId }) => userId },
+  { heading: "KEY", of: ({ keyId }) => keyId },
+  { heading: "MODELS", of: ({ models }) => models.join(", ") },
+  { heading: "STEPS", of: ({ missing }) => missing.steps, right: true },
+  { heading: "TOKENS", of: ({ missing }) => missing.totalTokens, right: true },
+  { heading: "USD", of: ({ missing }) => usd(missing.costNanoUsd), right: true },
+];
+
+async function reconcileUsage(_options: unknown, command: Command): Promise<void> {
+  const { organization, ...range } = optionsOf<ReconcileOptions>(command);
+  const options: UsageReconciliationOptions = {
+    ...range,
+    organizationId: organizationScope(organization),
+  };
+  await withGateway(command, async (gateway) => {
+    const result = await gateway.reconcileUsage(options);
+    const { steps, differences, isCut, repaired } = result;
+    const text = differences.length === 0 ? [] : [formatTable(differences, differenceColumns)];
+    if (isCut) text.push("There are more differences.");
+    text.push(`Steps: ${steps}, differences repaired: ${repaired}`);
+    print(globalsOf(command).json, result, text.join("\n\n"));
+    if (differences.length > 0)
+      throw new CommandError("some sums by hour differed from their Steps");
   });
 }
 
@@ -50,8 +100,9 @@ export function defineCheck(program: Command): void {
     .option("--strict", "fail if there are warnings")
     .option("--store", "also open the store without changes, and fail unless it is up to date")
     .action(async (_options: unknown, command: Command) => {
+      requireLocal(command);
       const { runCheck } = await import("../run-check.ts");
-      await runCheck(optionsOf<CheckOptions>(command));
+      await runCheck({ ...globalsOf(command), ...optionsOf<CheckOptions>(command) });
     });
 }
 
@@ -68,11 +119,40 @@ export function defineSchema(program: Command): void {
     });
 }
 
+export function defineImport(program: Command): void {
+  program
+    .command("import")
+    .description("configurations of other gateways")
+    .command("litellm <file>")
+    .description("print a configuration file made from LiteLLM's config.yaml, and warn of the rest")
+    .action(importFile);
+}
+
+async function importFile(file: string, _options: unknown, command: Command): Promise<void> {
+  const [{ readDataFile }, { importLitellm }, { stringify }] = await Promise.all([
+    import("../configuration/read-file.ts"),
+    import("../import/litellm.ts"),
+    import("yaml"),
+  ]);
+  const { configuration, warnings } = importLitellm(await readDataFile(file));
+  if (!("providers" in configuration)) throw new CommandError(`${file}: ${warnings.join(" ")}`);
+  for (const warning of warnings) process.stderr.write(`warning: ${warning}\n`);
+  const { json } = globalsOf(command);
+  process.stdout.write(
+    json ? `${JSON.stringify(configuration, null, 2)}\n` : stringify(configuration),
+  );
+}
+
 interface ServeOptions {
   readonly port?: number;
   readonly host?: string;
   readonly closeWithin?: number;
   readonly drainDelay?: number;
+  readonly firstKey?: boolean;
+  readonly log?: "warnings" | "requests";
+  readonly metricsPort?: number;
+  readonly adminPort?: number;
+  readonly adminHost?: string;
 }
 
 export function defineServe(program: Command): void {
@@ -95,8 +175,30 @@ export function defineServe(program: Command): void {
       "time to keep listening after /readyz turned 503, part of the shutdown (default: 0)",
       wholeNumber(0, 3_600),
     )
+    .addOption(
+      new Option(
+        "--log <what>",
+        "what to log: failed requests and warnings, or every request as well (default: warnings)",
+      ).choices(["warnings", "requests"]),
+    )
+    .option(
+      "--metrics-port <port>",
+      "also serve metrics to Prometheus, at /metrics of this port (default: not)",
+      wholeNumber(1, 65_535),
+    )
+    .option(
+      "--admin-port <port>",
+      "also serve the admin API, on this port; 0 for a free one (default: not)",
+      wholeNumber(0, 65_535),
+    )
+    .option("--admin-host <host>", "address of the admin API (default: 127.0.0.1)")
+    .option("--no-first-key", "create and print no API key when none exists")
     .action(async (_options: unknown, command: Command) => {
+      requireLocal(command);
+      const { adminHost, adminPort } = optionsOf<ServeOptions>(command);
+      if (adminHost !== undefined && adminPort === undefined)
+        throw new CommandError("--admin-host requires --admin-port", 2);
       const { runServer } = await import("../run-server.ts");
-      await runServer(optionsOf<ServeOptions>(command));
+      await runServer({ ...globalsOf(command), ...optionsOf<ServeOptions>(command) });
     });
 }

@@ -1,5 +1,5 @@
 import {
-  type Gateway,
+  type Administration,
   type RateLimitConfiguration,
   type RateLimitRecord,
   type RateLimitStatus,
@@ -12,10 +12,10 @@ import { type ListOptions, listCommand, oneOf, pageOf, wholeNumber } from "../ar
 import { type ScopeOptions, scopeOf, withScope } from "../budget-options.ts";
 import { CommandError } from "../failure.ts";
 import { optionsOf } from "../globals.ts";
-import { withGateway } from "../open-gateway.ts";
 import { print, printPage, printRecord } from "../print.ts";
 import type { Column } from "../table.ts";
 import { amount } from "../usd.ts";
+import { withAdministration } from "../with-administration.ts";
 
 const periods = oneOf(...ratePeriods);
 const subjects = oneOf("key", "user", "organization", "gateway", "model");
@@ -53,7 +53,7 @@ export function defineRateLimits(program: Command): void {
     "list rate limits by id: all, or those that can count an organization's calls",
   ).action(
     listAction<object, RateLimitRecord>(
-      (gateway, scope, page) => gateway.rateLimits.list(scope, page),
+      ({ rateLimits }, scope, page) => rateLimits.list(scope, page),
       columns,
     ),
   );
@@ -67,10 +67,10 @@ export function defineRateLimits(program: Command): void {
     .action(status);
   withRateLimit(noun.command("create <id>"))
     .description("create a rate limit, which applies from the next request on")
-    .action(write((gateway, rateLimit) => gateway.rateLimits.create(rateLimit)));
+    .action(write(({ rateLimits }, rateLimit) => rateLimits.create(rateLimit)));
   withRateLimit(noun.command("update <id>"))
     .description("replace a rate limit and keep the amount already used")
-    .action(write((gateway, rateLimit) => gateway.rateLimits.update(rateLimit)));
+    .action(write(({ rateLimits }, rateLimit) => rateLimits.update(rateLimit)));
   noun.command("remove <id>").description("remove a rate limit").action(remove);
 }
 
@@ -112,42 +112,37 @@ function rateLimitOf(id: string, options: RateLimitOptions): RateLimitConfigurat
 }
 
 async function get(id: string, _options: unknown, command: Command): Promise<void> {
-  const { config, json } = optionsOf(command);
-  await withGateway(config, async (gateway) =>
-    printRateLimit(json, await gateway.rateLimits.get({ id })),
+  await withAdministration(command, async ({ rateLimits }, { json }) =>
+    printRateLimit(json, await rateLimits.get({ id })),
   );
 }
 
 async function status(id: string, _options: unknown, command: Command): Promise<void> {
   const options = optionsOf<ListOptions & { readonly subject?: string }>(command);
   const { subject } = options;
-  await withGateway(options.config, async (gateway) => {
-    const query = { id, ...(subject === undefined ? {} : { subject }) };
-    const page = await gateway.rateLimits.status(query, pageOf(options));
-    printPage(options.json, page, statusColumns);
-  });
+  const query = { id, ...(subject === undefined ? {} : { subject }) };
+  await withAdministration(command, async ({ rateLimits }, { json }) =>
+    printPage(json, await rateLimits.status(query, pageOf(options)), statusColumns),
+  );
 }
 
 function write(
   act: (
-    gateway: Gateway,
+    administration: Administration,
     rateLimit: RateLimitConfiguration & WithActor,
   ) => Promise<RateLimitRecord>,
 ) {
   return async (id: string, _options: unknown, command: Command): Promise<void> => {
-    const options = optionsOf<RateLimitOptions>(command);
-    const { config, json, actor } = options;
-    const rateLimit = rateLimitOf(id, options);
-    await withGateway(config, async (gateway) =>
-      printRateLimit(json, await act(gateway, { ...rateLimit, actor })),
+    const rateLimit = rateLimitOf(id, optionsOf<RateLimitOptions>(command));
+    await withAdministration(command, async (administration, { json, acting }) =>
+      printRateLimit(json, await act(administration, { ...rateLimit, ...acting })),
     );
   };
 }
 
 async function remove(id: string, _options: unknown, command: Command): Promise<void> {
-  const { config, json, actor } = optionsOf(command);
-  await withGateway(config, async (gateway) => {
-    await gateway.rateLimits.remove({ id, actor });
+  await withAdministration(command, async ({ rateLimits }, { json, acting }) => {
+    await rateLimits.remove({ id, ...acting });
     print(json, { id, removed: true }, `removed ${id}`);
   });
 }

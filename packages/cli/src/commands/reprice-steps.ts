@@ -43,14 +43,21 @@ export function defineRepricing(noun: Command, filtered: (command: Command) => C
     .option("--prices <file>", "a JSON file with prices, or catalog", "catalog")
     .option("--apply", "correct each attempt whose cost differs");
   filtered(command).action(
-    filterAction<Options>(async (gateway, { prices, apply = false, ...options }, globals) => {
-      const repricing = { prices: await readPrices(prices), apply, actor: globals.actor };
-      const byModel = new Map<string, RepricedModel>();
-      const rows = gateway.steps.reprice(withClasses(options), repricing, { limit: 1_000 });
-      for await (const row of rows) add(byModel, row);
-      const data = [...byModel.values()];
-      print(globals.json, { data }, data.length === 0 ? "no records" : formatTable(data, columns));
-    }),
+    filterAction<Options>(
+      async ({ steps }, { prices, apply = false, ...options }, { json, isRemote, acting }) => {
+        // A catalog is code, which can't be sent.
+        if (isRemote && prices === "catalog")
+          throw new CommandError(
+            "pass a file of prices with --prices: the catalog is for --config",
+          );
+        const repricing = { prices: await readPrices(prices), apply, ...acting };
+        const byModel = new Map<string, RepricedModel>();
+        const rows = steps.reprice(withClasses(options), repricing, { limit: 1_000 });
+        for await (const row of rows) add(byModel, row);
+        const data = [...byModel.values()];
+        print(json, { data }, data.length === 0 ? "no records" : formatTable(data, columns));
+      },
+    ),
   );
 }
 

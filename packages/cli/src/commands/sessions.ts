@@ -1,10 +1,8 @@
 import type { SessionRecord, TranscriptEntry } from "@tollgate/core";
 import type { Message } from "@tollgate/core/provider";
 import type { Command } from "commander";
-import { listAction, recordAction } from "../actions.ts";
-import { listCommand, type RecordOptions, recordCommand } from "../arguments.ts";
-import { optionsOf } from "../globals.ts";
-import { organizationScope, withGateway } from "../open-gateway.ts";
+import { contentAction, listAction, recordAction } from "../actions.ts";
+import { listCommand, recordCommand } from "../arguments.ts";
 import { print } from "../print.ts";
 import type { Column } from "../table.ts";
 import { printable } from "../table.ts";
@@ -34,25 +32,20 @@ export function defineSessions(program: Command): void {
     .option("--source <source>", "only this source, such as api")
     .action(
       listAction<Filter, SessionRecord>(
-        (gateway, filter, page) => gateway.sessions.list(filter, page),
+        ({ sessions }, filter, page) => sessions.list(filter, page),
         columns,
       ),
     );
   recordCommand(noun, "get", "show one Session").action(
-    recordAction((gateway, { organizationId, id }) => gateway.sessions.get({ organizationId, id })),
+    recordAction(({ sessions }, reference) => sessions.get(reference)),
   );
-  recordCommand(noun, "transcript", "show the messages of a Session").action(transcript);
+  recordCommand(noun, "transcript", "show the messages of a Session").action(
+    contentAction(({ sessions }, reference) => sessions.transcript(reference), printTranscript),
+  );
 }
 
-async function transcript(id: string, _options: unknown, command: Command): Promise<void> {
-  const { organization, config, json } = optionsOf<RecordOptions>(command);
-  await withGateway(config, async (gateway) => {
-    const data = await gateway.sessions.transcript({
-      organizationId: organizationScope(organization),
-      id,
-    });
-    print(json, { data, nextCursor: null }, data.map(entryText).join("\n"));
-  });
+function printTranscript(json: boolean | undefined, data: readonly TranscriptEntry[]): void {
+  print(json, { data, nextCursor: null }, data.map(entryText).join("\n"));
 }
 
 function entryText({ messages, kind, count }: TranscriptEntry): string {

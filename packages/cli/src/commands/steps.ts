@@ -7,14 +7,12 @@ import type {
   SummaryDimension,
 } from "@tollgate/core";
 import type { Command } from "commander";
-import { filterAction, listAction, recordAction } from "../actions.ts";
-import { listCommand, type RecordOptions, recordCommand } from "../arguments.ts";
+import { contentAction, filterAction, listAction, recordAction } from "../actions.ts";
+import { listCommand, recordCommand } from "../arguments.ts";
 import { exportAction, exportCommand } from "../export-command.ts";
-import { optionsOf } from "../globals.ts";
-import { organizationScope, withGateway } from "../open-gateway.ts";
 import { print } from "../print.ts";
 import { outcomeOption, type StepOptions, stepOptions, withClasses } from "../step-options.ts";
-import { printSummary, summarizeCommand } from "../summarize-command.ts";
+import { printSummary, seriesCommand, summarizeCommand } from "../summarize-command.ts";
 import { type Column, formatRecord, printable } from "../table.ts";
 import { usd } from "../usd.ts";
 import { defineCorrection } from "./correct-step.ts";
@@ -45,41 +43,41 @@ export function defineSteps(program: Command): void {
   const filtered = (command: Command): Command => outcomeOption(stepOptions(command));
   filtered(listCommand(noun, "list Steps, newest first")).action(
     listAction<StepOptions, StepRecord>(
-      (gateway, options, page) => gateway.steps.list(withClasses(options), page),
+      ({ steps }, options, page) => steps.list(withClasses(options), page),
       columns,
     ),
   );
   filtered(summarizeCommand(noun)).action(
-    filterAction<StepOptions & SummaryOptions>(async (gateway, { by, ...options }, { json }) =>
-      printSummary(json, await gateway.steps.summarize(withClasses(options), by)),
+    filterAction<StepOptions & SummaryOptions>(async ({ steps }, { by, ...options }, { json }) =>
+      printSummary(json, await steps.summarize(withClasses(options), by)),
+    ),
+  );
+  filtered(seriesCommand(noun)).action(
+    filterAction<StepOptions & SeriesOptions>(
+      async (gateway, { by, bucket, ...options }, { json }) =>
+        printSummary(json, await gateway.steps.series(withClasses(options), { bucket, by })),
     ),
   );
   filtered(exportCommand(noun, "export Steps as a file")).action(
-    exportAction<StepOptions>((gateway, options, format) =>
-      gateway.steps.export(withClasses(options), { format }),
+    exportAction<StepOptions>(({ steps }, options, format) =>
+      steps.export(withClasses(options), { format }),
     ),
   );
   defineRepricing(noun, filtered);
   recordCommand(noun, "get", "show one Step with its attempts").action(
-    recordAction((gateway, { organizationId, id }) => gateway.steps.get({ organizationId, id })),
+    recordAction(({ steps }, reference) => steps.get(reference)),
   );
   recordCommand(
     noun,
     "content",
     "show the instructions, input, reasoning and answer of a Step",
-  ).action(content);
+  ).action(
+    contentAction(
+      ({ steps }, reference) => steps.content(reference),
+      (json, content) => print(json, content, contentText(content)),
+    ),
+  );
   defineCorrection(noun);
-}
-
-async function content(id: string, _options: unknown, command: Command): Promise<void> {
-  const { organization, config, json } = optionsOf<RecordOptions>(command);
-  await withGateway(config, async (gateway) => {
-    const content = await gateway.steps.content({
-      organizationId: organizationScope(organization),
-      id,
-    });
-    print(json, content, contentText(content));
-  });
 }
 
 const whyMissing = {
@@ -103,6 +101,10 @@ function contentText({ missing, ...content }: StepContent): string {
   ].join("\n\n");
 }
 
+interface SeriesOptions extends SummaryOptions {
+  readonly bucket: "hour" | "day";
+}
+
 interface SummaryOptions {
   readonly by: readonly SummaryDimension[];
 }
@@ -124,19 +126,19 @@ export function defineActivity(program: Command): void {
   const noun = program.command("activity").description("completed calls and their costs");
   stepOptions(listCommand(noun, "list completed calls, newest first")).action(
     listAction<ActivityOptions, ActivityRecord>(
-      (gateway, options, page) => gateway.activity.list(withClasses(options), page),
+      ({ activity }, options, page) => activity.list(withClasses(options), page),
       activityColumns,
     ),
   );
   stepOptions(summarizeCommand(noun)).action(
     filterAction<ActivityOptions & ActivitySummaryOptions>(
-      async (gateway, { by, ...options }, { json }) =>
-        printSummary(json, await gateway.activity.summarize(withClasses(options), by)),
+      async ({ activity }, { by, ...options }, { json }) =>
+        printSummary(json, await activity.summarize(withClasses(options), by)),
     ),
   );
   stepOptions(exportCommand(noun, "export completed calls as a file")).action(
-    exportAction<ActivityOptions>((gateway, options, format) =>
-      gateway.activity.export(withClasses(options), { format }),
+    exportAction<ActivityOptions>(({ activity }, options, format) =>
+      activity.export(withClasses(options), { format }),
     ),
   );
 }

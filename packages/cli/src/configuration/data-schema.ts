@@ -13,6 +13,7 @@ import {
   z,
 } from "@tollgate/core/schemas";
 import { serveMembers } from "@tollgate/node";
+import type { AnthropicProviderOptions } from "@tollgate/provider-anthropic";
 import type { OpenaiCompatibleOptions } from "@tollgate/provider-openai";
 import type { SimOptions } from "@tollgate/provider-sim";
 import type { PostgresStoreOptions } from "@tollgate/store-postgres";
@@ -25,6 +26,7 @@ const schemas = {
   memory: async () => z.strictObject({}),
   sim: async () => (await import("@tollgate/provider-sim")).simSchema,
   virtual: async () => z.strictObject({ models: virtualModelsSchema }),
+  anthropic: async () => (await import("@tollgate/provider-anthropic")).anthropicSchema,
   openai: async () => (await import("@tollgate/provider-openai")).openaiCompatibleSchema,
 };
 
@@ -43,7 +45,7 @@ const upstreams: ReadonlyMap<string, Defaults> = new Map<string, Defaults>([
   ...knownUpstreams.map((upstream) => [upstream.gateway, optionsOfUpstream(upstream)] as const),
 ]);
 
-const providerTypes = ["sim", "virtual", ...upstreams.keys()];
+const providerTypes = ["sim", "virtual", "anthropic", ...upstreams.keys()];
 
 const typed = (types: readonly string[]) => z.looseObject({ type: z.enum(types) });
 
@@ -62,6 +64,7 @@ const fileSchema = z.strictObject({
       ...serveMembers,
       drainDelay: z.exactOptional(wholeNumber(0).check(z.maximum(3_600))),
       closeWithin: z.exactOptional(wholeNumber(1).check(z.maximum(3_600))),
+      log: z.exactOptional(z.enum(["warnings", "requests"])),
     }),
   ),
 });
@@ -82,6 +85,7 @@ export type StoreData =
 export type ProviderData =
   | { readonly type: "sim"; readonly options: SimOptions }
   | { readonly type: "virtual"; readonly options: { readonly models: VirtualModels } }
+  | { readonly type: "anthropic"; readonly options: AnthropicProviderOptions }
   | { readonly type: "openai-compatible"; readonly options: OpenaiCompatibleOptions };
 
 /** A configuration file that passed every schema. */
@@ -140,11 +144,13 @@ async function readProvider(
   const { type, ...rest } = members(input);
   if (type === "sim") return withOptions(type, check(await schemas.sim(), rest, path));
   if (type === "virtual") return withOptions(type, check(await schemas.virtual(), rest, path));
-  const defaults = typeof type === "string" ? upstreams.get(type) : undefined;
-  if (defaults === undefined) return null;
   // Asking an upstream for its own list of models takes the platform's credential.
   const listModels =
     type !== "openai-compatible" && rest["connection"] !== "customer" ? { listModels: true } : {};
+  if (type === "anthropic")
+    return withOptions(type, check(await schemas.anthropic(), { ...listModels, ...rest }, path));
+  const defaults = typeof type === "string" ? upstreams.get(type) : undefined;
+  if (defaults === undefined) return null;
   const options = { ...defaults, ...listModels, ...rest };
   return withOptions("openai-compatible", check(await schemas.openai(), options, path));
 }
@@ -161,12 +167,14 @@ export async function configurationJsonSchema(): Promise<JsonSchema> {
   );
   const sim = typedSchema(["sim"], await schemas.sim());
   const virtual = typedSchema(["virtual"], await schemas.virtual());
+  const anthropic = typedSchema(["anthropic"], await schemas.anthropic());
   const upstream = typedSchema([...upstreams.keys()], await schemas.openai());
   const known = [...upstreams].filter(([, { baseURL }]) => baseURL !== undefined);
   const isKnown = { properties: { type: { enum: known.map(([type]) => type) } } };
   const providers = [
     sim,
     virtual,
+    anthropic,
     { ...upstream, required: ["type"], anyOf: [isKnown, { required: ["baseURL"] }] },
   ];
   return {

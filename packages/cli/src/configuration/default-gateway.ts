@@ -2,9 +2,10 @@ import type { GatewayOptions } from "@tollgate/core";
 import type { Provider } from "@tollgate/core/provider";
 import type { Store } from "@tollgate/core/store";
 import { catalogPrices } from "@tollgate/prices";
+import type { OpenaiCompatibleOptions } from "@tollgate/provider-openai";
 import { simProvider } from "@tollgate/provider-sim";
 import { sqliteStore } from "@tollgate/store-sqlite";
-import { environmentGateways } from "./environment-gateways.ts";
+import { anthropicOptions, environmentGateways } from "./environment-gateways.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -30,7 +31,20 @@ async function storeOf({ DATABASE_URL: url }: Environment): Promise<Store> {
 
 async function accounts(environment: Environment): Promise<Readonly<Record<string, Provider>>> {
   const options = Object.entries(environmentGateways(environment));
+  return { ...(await overChatCompletions(options)), ...(await overMessages(environment)) };
+}
+
+async function overChatCompletions(
+  options: readonly (readonly [string, OpenaiCompatibleOptions])[],
+): Promise<Readonly<Record<string, Provider>>> {
   if (options.length === 0) return {};
   const { openaiCompatible } = await import("@tollgate/provider-openai");
   return Object.fromEntries(options.map(([gateway, one]) => [gateway, openaiCompatible(one)]));
+}
+
+async function overMessages(environment: Environment): Promise<Readonly<Record<string, Provider>>> {
+  const options = anthropicOptions(environment);
+  if (options === null) return {};
+  const { anthropic } = await import("@tollgate/provider-anthropic");
+  return { anthropic: anthropic(options) };
 }

@@ -1,6 +1,7 @@
+import { anthropic } from "@tollgate/provider-anthropic";
 import { openaiCompatible } from "@tollgate/provider-openai";
 import { describe, expect, it } from "vitest";
-import { environmentGateways } from "./environment-gateways.ts";
+import { anthropicOptions, environmentGateways } from "./environment-gateways.ts";
 
 const variables = [
   "OPENAI_API_KEY",
@@ -13,7 +14,6 @@ const variables = [
   "FIREWORKS_API_KEY",
   "CEREBRAS_API_KEY",
   "GEMINI_API_KEY",
-  "ANTHROPIC_API_KEY",
 ];
 
 describe("gateways from the environment", () => {
@@ -29,6 +29,12 @@ describe("gateways from the environment", () => {
     expect(Object.keys(all)).toHaveLength(variables.length);
     for (const options of Object.values(all))
       expect(openaiCompatible(options).problems).toEqual([]);
+  });
+
+  it("include Anthropic, with its own protocol", () => {
+    expect(anthropicOptions({ ANTHROPIC_API_KEY: "" })).toBeNull();
+    const options = anthropicOptions({ ANTHROPIC_API_KEY: "secret" });
+    expect(options && anthropic(options)).toMatchObject({ problems: [], vendor: "anthropic" });
   });
 
   it("use a vendor's own names for its models", () => {

@@ -1,3 +1,4 @@
+import type { AnthropicProviderOptions } from "@tollgate/provider-anthropic";
 import type { OpenaiCompatibleOptions } from "@tollgate/provider-openai";
 
 /** An upstream that needs only a key. */
@@ -60,21 +61,22 @@ export const knownUpstreams: readonly KnownUpstream[] = [
     baseURL: "https://generativelanguage.googleapis.com/v1beta/openai",
     developerRole: "system",
   },
-  {
-    gateway: "anthropic",
-    variable: "ANTHROPIC_API_KEY",
-    baseURL: "https://api.anthropic.com/v1",
-    developerRole: "system",
-  },
 ];
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Returns the gateways with a key or address in the environment, by name. */
+/** Returns the gateways over Chat Completions with a key or address in the environment, by name. */
 export function environmentGateways(
   environment: Environment,
 ): Readonly<Record<string, OpenaiCompatibleOptions>> {
   return { ...withKeys(environment), ...azure(environment), ...ollama(environment) };
+}
+
+/** Returns the options of the gateway `anthropic`, which has a protocol of its own. Null without a key in the environment. */
+export function anthropicOptions({
+  ANTHROPIC_API_KEY: apiKey,
+}: Environment): AnthropicProviderOptions | null {
+  return apiKey ? { apiKey, listModels: true } : null;
 }
 
 /** Azure models are named by their deployments. */

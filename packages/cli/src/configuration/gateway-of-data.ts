@@ -53,6 +53,10 @@ async function providerOf({ type, options }: ProviderData): Promise<Provider> {
     return simProvider(options);
   }
   if (type === "virtual") return virtual(options.models);
+  if (type === "anthropic") {
+    const { anthropic } = await import("@tollgate/provider-anthropic");
+    return anthropic(options);
+  }
   const { openaiCompatible } = await import("@tollgate/provider-openai");
   return openaiCompatible(options);
 }

@@ -1,5 +1,5 @@
-import { open } from "node:fs/promises";
 import { isScalar, type Node, type YAMLMap } from "yaml";
+import { readBounded } from "../secrets.ts";
 import { fileProblem } from "./configuration-error.ts";
 
 const maxBytes = 1_048_576;
@@ -17,7 +17,7 @@ export async function readDataFile(file: string): Promise<unknown> {
 }
 
 async function readText(file: string): Promise<string> {
-  const bytes = await readBytes(file).catch((thrown: unknown) => {
+  const bytes = await readBounded(file, maxBytes).catch((thrown: unknown) => {
     const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : "unknown";
     throw fileProblem(file, `The file can't be read (${code}).`);
   });
@@ -26,23 +26,6 @@ async function readText(file: string): Promise<string> {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
     throw fileProblem(file, "The file isn't UTF-8 text.");
-  }
-}
-
-/** Reads at most one byte more than the limit, which works for any kind of file. */
-async function readBytes(file: string): Promise<Buffer> {
-  const handle = await open(file, "r");
-  try {
-    const bytes = Buffer.alloc(maxBytes + 1);
-    let length = 0;
-    while (length < bytes.length) {
-      const { bytesRead } = await handle.read(bytes, length, bytes.length - length, null);
-      if (bytesRead === 0) break;
-      length += bytesRead;
-    }
-    return bytes.subarray(0, length);
-  } finally {
-    await handle.close();
   }
 }
 

@@ -1,0 +1,127 @@
+import { Readable } from "node:stream";
+import {
+  type Administration,
+  type ChangeRecord,
+  type CsvField,
+  csvRecord,
+  type ExportFormat,
+  type Page,
+  type Paging,
+  type StepFilter,
+} from "@tollgate/core";
+import type { Command } from "commander";
+import { filterAction } from "../actions.ts";
+import { isoTime, oneOf } from "../arguments.ts";
+import { writeOut } from "../export-command.ts";
+import type { Charge } from "../focus/charges.ts";
+
+/** The options of every file, apart from its filter. */
+interface FileOptions<Format extends string> {
+  readonly format: Format;
+  readonly out: string;
+}
+
+type Period = Pick<StepFilter, "from" | "to">;
+
+/** Files for other systems: costs in the format of FOCUS, and the records of decisions and changes. */
+export function defineExport(program: Command): void {
+  const noun = program.command("export").description("files for finance and audit");
+  fileCommand(noun, "focus", "costs with the columns of FOCUS 1.2")
+    .option("--format <format>", "csv or parquet", oneOf("csv", "parquet"), "csv")
+    .action(filterAction<Period & FileOptions<"csv" | "parquet">>(focus));
+  fileCommand(noun, "decisions", "policy decisions")
+    .option("--format <format>", "csv or jsonl", oneOf<ExportFormat>("csv", "jsonl"), "csv")
+    .action(
+      filterAction<Period & FileOptions<ExportFormat>>(
+        async ({ decisions }, { format, out, ...filter }) =>
+          writeOut(Readable.fromWeb(decisions.export(filter, { format })), out),
+      ),
+    );
+  fileCommand(noun, "changes", "administrative changes and their actors")
+    .option("--format <format>", "csv or jsonl", oneOf<ExportFormat>("csv", "jsonl"), "csv")
+    .action(
+      filterAction<Period & FileOptions<ExportFormat>>(
+        async ({ changes }, { format, out, ...filter }) =>
+          writeOut(
+            Readable.from(
+              changesFile(
+                pagesOf((page) => changes.list(filter, page)),
+                format,
+              ),
+            ),
+            out,
+          ),
+      ),
+    );
+}
+
+const rowsPerPage = 250;
+
+function fileCommand(noun: Command, name: string, description: string): Command {
+  return noun
+    .command(name)
+    .description(description)
+    .option("--organization <id>", "only this organization (default: all)")
+    .option("--from <time>", "only from this time on", isoTime)
+    .option("--to <time>", "only before this time", isoTime)
+    .option("--out <file>", "the new file, or - for standard output", "-");
+}
+
+async function focus(
+  { steps }: Pick<Administration, "steps">,
+  { format, out, ...filter }: StepFilter & FileOptions<"csv" | "parquet">,
+): Promise<void> {
+  const [{ chargesOf }, { csvFile, parquetFile }] = await Promise.all([
+    import("../focus/charges.ts"),
+    import("../focus/files.ts"),
+  ]);
+  let unpriced = 0;
+  async function* batches(): AsyncGenerator<readonly Charge[], void, void> {
+    for await (const page of pagesOf((paging) => steps.list(filter, paging))) {
+      const charges = page.flatMap((step) => [...chargesOf(step)]);
+      unpriced += charges.filter(({ attempt }) => attempt.costNanoUsd === null).length;
+      yield charges;
+    }
+  }
+  const file = format === "csv" ? csvFile(batches()) : parquetFile(batches());
+  await writeOut(Readable.from(file), out);
+  if (unpriced > 0)
+    process.stderr.write(`${unpriced} rows have no known cost, and 0 in the file\n`);
+}
+
+/** Reads a list page by page, as the consumer asks for more. */
+async function* pagesOf<Row>(
+  read: (paging: Paging) => PromiseLike<Page<Row>>,
+): AsyncGenerator<readonly Row[], void, void> {
+  let cursor: string | null = null;
+  do {
+    const page: Page<Row> = await read({ cursor, limit: rowsPerPage });
+    yield page.data;
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+}
+
+const changeColumns: readonly (readonly [string, (change: ChangeRecord) => CsvField])[] = [
+  ["id", ({ id }) => id],
+  ["at", ({ at }) => at],
+  ["organizationId", ({ organizationId }) => organizationId],
+  ["kind", ({ kind }) => kind],
+  ["actor", ({ actor }) => actor],
+  ["subject", ({ subject }) => subject],
+  ["facts", ({ facts }) => JSON.stringify(facts)],
+];
+
+async function* changesFile(
+  pages: AsyncIterable<readonly ChangeRecord[]>,
+  format: ExportFormat,
+): AsyncGenerator<string, void, void> {
+  if (format === "csv") yield csvRecord(changeColumns.map(([heading]) => heading));
+  for await (const page of pages) {
+    const lines = page.map((change) =>
+      format === "csv"
+        ? csvRecord(changeColumns.map(([, of]) => of(change)))
+        : `${JSON.stringify(change)}\n`,
+    );
+    if (lines.length > 0) yield lines.join("");
+  }
+}

@@ -1,0 +1,92 @@
+import { csvRecord } from "@tollgate/core";
+import type { ParquetWriter } from "hyparquet-writer";
+import { type Charge, decimalScale } from "./charges.ts";
+import { type FocusColumn, focusColumns } from "./columns.ts";
+
+/** Charges, batch by batch: never all of them at once. */
+export type ChargeBatches = AsyncIterable<readonly Charge[]>;
+
+/** Writes a CSV file (RFC 4180). Amounts are exact decimals, times have whole seconds, and an absent value is empty. */
+export async function* csvFile(batches: ChargeBatches): AsyncGenerator<Uint8Array, void, void> {
+  const encoder = new TextEncoder();
+  yield encoder.encode(csvRecord(focusColumns.map(({ name }) => name)));
+  for await (const batch of batches)
+    yield encoder.encode(
+      batch
+        .map((charge) => csvRecord(focusColumns.map((column) => field(column, charge))))
+        .join(""),
+    );
+}
+
+function field(column: FocusColumn, charge: Charge): string | number | null {
+  if (column.type === "decimal") {
+    const value = column.of(charge);
+    return value === null ? null : decimalText(value);
+  }
+  const value = column.of(charge);
+  if (column.type !== "time" || typeof value !== "number") return value;
+  return `${new Date(value).toISOString().slice(0, "2026-01-01T00:00:00".length)}Z`;
+}
+
+/** Writes a whole number at `decimalScale` as a decimal without needless zeros. */
+function decimalText(value: bigint): string {
+  const digits = String(value < 0n ? -value : value).padStart(decimalScale + 1, "0");
+  const fraction = digits.slice(-decimalScale).replace(/0{1,15}$/, "");
+  const whole = digits.slice(0, -decimalScale);
+  return `${value < 0n ? "-" : ""}${whole}${fraction === "" ? "" : `.${fraction}`}`;
+}
+
+/** Holds one row group at a time. */
+const rowsPerGroup = 10_000;
+
+/** Writes a Parquet file with Snappy compression: amounts as DECIMAL(28,15), times as UTC timestamps in milliseconds. */
+export async function* parquetFile(batches: ChargeBatches): AsyncGenerator<Uint8Array, void, void> {
+  const { ByteWriter, ParquetWriter: Writer } = await import("hyparquet-writer");
+  const bytes = new ByteWriter();
+  const schema = [
+    { name: "root", num_children: focusColumns.length },
+    ...focusColumns.map(element),
+  ];
+  const file = new Writer({ writer: bytes, schema, createdBy: "tollgate" });
+  const taken = (): Uint8Array => {
+    const chunk = bytes.getBytes().slice();
+    bytes.index = 0;
+    return chunk;
+  };
+  const write = async (rows: readonly Charge[]): Promise<Uint8Array> => {
+    const columnData = focusColumns.map((column) => ({
+      name: column.name,
+      data: rows.map((charge) => column.of(charge)),
+      offsetIndex: false,
+    }));
+    await file.write({ columnData, rowGroupSize: rowsPerGroup });
+    return taken();
+  };
+  const group: Charge[] = [];
+  for await (const batch of batches) {
+    for (const charge of batch) group.push(charge);
+    while (group.length >= rowsPerGroup) yield await write(group.splice(0, rowsPerGroup));
+  }
+  if (group.length > 0) yield await write(group);
+  await file.finish();
+  yield taken();
+}
+
+type SchemaElement = ParquetWriter["schema"][number];
+
+function element(column: FocusColumn): SchemaElement {
+  return { name: column.name, repetition_type: "OPTIONAL", ...storage[column.type] };
+}
+
+const storage = {
+  text: { type: "BYTE_ARRAY", converted_type: "UTF8" },
+  decimal: {
+    type: "FIXED_LEN_BYTE_ARRAY",
+    type_length: 12,
+    converted_type: "DECIMAL",
+    scale: decimalScale,
+    precision: 28,
+  },
+  time: { type: "INT64", converted_type: "TIMESTAMP_MILLIS" },
+  count: { type: "INT32" },
+} as const satisfies Readonly<Record<FocusColumn["type"], Partial<SchemaElement>>>;

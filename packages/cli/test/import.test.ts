@@ -1,0 +1,93 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { temporaryFolder } from "./command-line.ts";
+import { runHere } from "./in-process.ts";
+
+const folder = temporaryFolder();
+const secret = "sk-canary-0123456789abcdef0123";
+const file = join(folder, "litellm.yaml");
+
+const litellm = `
+model_list:
+  - model_name: gpt-5
+    litellm_params: { model: openai/gpt-5, api_key: os.environ/MY_OPENAI_KEY, rpm: 60, weight: 3 }
+  - model_name: gpt-5
+    litellm_params: { model: azure/gpt5-deployment, api_base: "https://acme.openai.azure.com/openai/v1", api_key: ${secret}, api_version: "2026" }
+  - model_name: llama
+    litellm_params: { model: hosted_vllm/llama-3, api_base: "http://10.0.0.1:8000/v1", input_cost_per_token: 0.0000002, output_cost_per_token: 0.000001, tpm: 90000 }
+  - model_name: claude
+    litellm_params: { model: bedrock/claude }
+  - model_name: anthropic/*
+    litellm_params: { model: anthropic/*, api_key: os.environ/ANTHROPIC_API_KEY }
+router_settings: { model_group_alias: { best: gpt-5, none: nothing }, routing_strategy: usage }
+litellm_settings: { max_budget: 100, budget_duration: 30d, drop_params: true }
+general_settings: { master_key: ${secret} }
+`;
+
+it("imports models, aliases and limits of LiteLLM, and no secret", async () => {
+  writeFileSync(file, litellm);
+  const { code, output, errors } = await runHere(["import", "litellm", file]);
+  expect(code).toBe(0);
+  expect(output + errors).not.toContain("canary");
+  const json = await runHere(["import", "litellm", file, "--json"]);
+  expect(JSON.parse(json.output)).toMatchObject({
+    providers: {
+      openai: { type: "openai", apiKey: "$" + "{MY_OPENAI_KEY}", models: { "openai/gpt-5": {} } },
+      azure: { apiKey: "$" + "{AZURE_API_KEY}", models: { "openai/gpt5-deployment": {} } },
+      "openai-compatible": {
+        apiKey: null,
+        models: { "local/llama-3": { input: "0.2", output: "1" } },
+      },
+      balanced: {
+        models: {
+          "gpt-5": {
+            targets: [
+              { model: "openai/openai/gpt-5", weight: 3 },
+              { model: "azure/openai/gpt5-deployment", weight: 1 },
+            ],
+          },
+        },
+      },
+    },
+    aliases: {
+      "gpt-5": "balanced/any/gpt-5",
+      best: "balanced/any/gpt-5",
+      llama: "openai-compatible/local/llama-3",
+    },
+    rateLimits: [
+      { scope: { model: "openai/openai/gpt-5" }, limit: { requests: 60 }, per: "minute" },
+      { scope: { model: "openai-compatible/local/llama-3" }, limit: { tokens: 90_000 } },
+    ],
+    budgets: [{ limit: { usd: 100 }, period: "month" }],
+  });
+  for (const warning of [
+    "general_settings was left out.",
+    "model_list[1].litellm_params.api_version was left out.",
+    "model_list[1].litellm_params.api_key has a secret, which was not copied: put it in AZURE_API_KEY.",
+    "model_list[3].litellm_params.model bedrock/claude was left out: it has no counterpart.",
+    "model_list[4].litellm_params.model anthropic/* was left out",
+    "router_settings.routing_strategy was left out.",
+    "router_settings.model_group_alias.none was left out.",
+    "litellm_settings.drop_params was left out.",
+    "litellm_settings.budget_duration became a calendar month in UTC.",
+  ])
+    expect(errors).toContain(`warning: ${warning}`);
+  const configuration = join(folder, "tollgate.config.yaml");
+  writeFileSync(configuration, output);
+  const keys = {
+    MY_OPENAI_KEY: "one-key",
+    AZURE_API_KEY: "another-key",
+  };
+  const checked = await runHere(["check", "--config", configuration], keys);
+  expect(checked).toMatchObject({ code: 0, errors: "" });
+});
+
+it("rejects a file that isn't LiteLLM's, with its path", async () => {
+  writeFileSync(file, "model_list: [{ model_name: x }]");
+  expect(await runHere(["import", "litellm", file])).toMatchObject({
+    code: 1,
+    output: "",
+    errors: expect.stringContaining("`model_list[0].litellm_params` is required"),
+  });
+});

@@ -1,0 +1,220 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Gateway } from "@tollgate/core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { temporaryFolder } from "./command-line.ts";
+import { type AdminServer, adminToken, openAdministered, runHere } from "./in-process.ts";
+
+const folder = temporaryFolder();
+const prices = join(folder, "prices.json");
+const acme = ["--organization", "acme"];
+
+let configuration = "";
+let gateway: Gateway;
+let admin: AdminServer;
+/** The ids of records, by their noun. */
+const ids = { key: "", step: "", session: "", decision: "", raise: "" };
+
+/** One record of each kind. */
+beforeAll(async () => {
+  writeFileSync(prices, JSON.stringify({ "sim/tollgate/echo": { input: 1, output: 1 } }));
+  ({ configuration, gateway, admin } = await openAdministered(folder));
+  const organizationId = "acme";
+  const { key, secret } = await gateway.keys.create({ organizationId, userId: "bob", label: "ci" });
+  const sent = await gateway.fetch("http://in-process/v1/chat/completions", {
+    method: "POST",
+    headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+    body: JSON.stringify({
+      model: "sim/tollgate/echo",
+      messages: [{ role: "user", content: "Hi" }],
+    }),
+  });
+  await sent.text();
+  const [step] = (await gateway.steps.list({ organizationId })).data;
+  const limited = { scope: { organization: "acme" }, actor: "setup" };
+  await gateway.budgets.create({
+    id: "b",
+    ...limited,
+    limit: { usd: 5 },
+    period: "month",
+    warnAt: [0.5],
+  });
+  const raise = await gateway.budgets.raise({ id: "b", by: { usd: 1 }, until: "2126-01-01" });
+  await gateway.rateLimits.create({ id: "r", ...limited, limit: { requests: 60 }, per: "minute" });
+  await gateway.connections.set({ organizationId, gateway: "own", apiKey: "sk-canary-1" });
+  Object.assign(ids, {
+    key: key.id,
+    step: step?.id,
+    session: step?.sessionId,
+    decision: step?.decisionId,
+    raise: raise.id,
+  });
+}, 30_000);
+
+afterAll(async () => {
+  await admin.close();
+  await gateway.close();
+});
+
+/** Runs a command over the admin API. */
+const remote = (words: readonly string[], environment = {}) =>
+  runHere(words, { TOLLGATE_URL: admin.url, TOLLGATE_TOKEN: adminToken, ...environment });
+
+describe("a command at a URL", () => {
+  const reads: readonly (readonly string[])[] = [
+    ["keys"],
+    ["keys", "list", "--user", "bob", "--live", ...acme],
+    ["keys", "get", "KEY"],
+    ["budgets"],
+    ["budgets", "get", "b"],
+    ["budgets", "status", "b"],
+    ["budgets", "raises", "b"],
+    ["budgets", "reconcile"],
+    ["rate-limits"],
+    ["rate-limits", "get", "r"],
+    ["rate-limits", "status", "r"],
+    ["connections"],
+    ["connections", "get", "own", ...acme],
+    ["activity", "--model", "sim/*/*", "--limit", "5"],
+    ["activity", "summarize", "--by", "key,day"],
+    ["activity", "export"],
+    ["steps", "--class-up-to", "D2_CONFIDENTIAL", "--from", "2026-01-01"],
+    ["steps", "get", "STEP", ...acme],
+    ["steps", "content", "STEP"],
+    ["steps", "summarize", "--by", "outcome"],
+    ["steps", "export", "--format", "jsonl"],
+    ["steps", "reprice", "--prices", prices],
+    ["sessions"],
+    ["sessions", "get", "SESSION"],
+    ["sessions", "transcript", "SESSION"],
+    ["decisions", "--effect", "permit"],
+    ["decisions", "get", "DECISION"],
+    ["decisions", "export"],
+    ["changes", "--kind", "key.created"],
+    ["recover"],
+    ["sweep"],
+    ["keys", "get", "nobody"],
+    ["budgets", "get", "none"],
+    ["steps", "get", "STEP", "--organization", "rival"],
+  ];
+
+  it.each(reads.map((words) => [words.join(" "), words] as const))(
+    "prints what it prints here: %s",
+    async (_name, words) => {
+      const named = words.map((word) => Reflect.get(ids, word.toLowerCase()) ?? word);
+      for (const format of [[], ["--json"]]) {
+        const here = await runHere([...named, ...format, "--config", configuration]);
+        expect(here.output + here.errors).not.toBe("");
+        expect(await remote([...named, ...format])).toEqual(here);
+      }
+    },
+  );
+
+  it("makes changes as the owner of the token", async () => {
+    const made = await remote([
+      "keys",
+      "create",
+      ...acme,
+      "--user",
+      "eve",
+      "--label",
+      "new",
+      "--json",
+    ]);
+    const { key, secret } = JSON.parse(made.output);
+    expect(secret).toMatch(/^tg_/);
+    const budget = ["--usd", "2", "--period", "day", ...acme];
+    const changes: readonly (readonly string[])[] = [
+      ["keys", "update", key.id, "--models", "sim/*/*", "--alias", "fast=sim/tollgate/echo"],
+      ["keys", "rotate", key.id, "--overlap", "1h"],
+      ["keys", "revoke", "--user", "eve", ...acme],
+      ["keys", "revoke", key.id],
+      ["budgets", "create", "day", ...budget],
+      ["budgets", "update", "day", ...budget],
+      ["budgets", "raise", "day", "--usd", "1", "--until", "2126-01-01"],
+      ["budgets", "cancel-raise", "b", ids.raise],
+      ["budgets", "remove", "day"],
+      ["rate-limits", "create", "few", "--concurrent-steps", "4", ...acme],
+      ["rate-limits", "update", "few", "--concurrent-steps", "5", ...acme],
+      ["rate-limits", "remove", "few"],
+      ["connections", "set", "own", ...acme, "--from-environment", "OWN_KEY"],
+      ["connections", "reseal"],
+      ["connections", "remove", "own", ...acme],
+      ["steps", "correct", ids.step, ...acme, "--reason", "the invoice", "--cost-usd", "0.5"],
+      ["steps", "reprice", "--prices", prices, "--apply"],
+    ];
+    for (const words of changes)
+      expect(await remote(words, { OWN_KEY: "sk-canary-2" })).toMatchObject({
+        code: 0,
+        errors: "",
+      });
+    const listed = await remote(["changes", "--limit", "100", "--json"]);
+    const kinds = JSON.parse(listed.output)
+      .data.filter(({ actor }: { readonly actor: string | null }) => actor === "ada")
+      .map(({ kind }: { readonly kind: string }) => kind);
+    expect(new Set(kinds)).toEqual(
+      new Set([
+        "key.created",
+        "key.updated",
+        "key.rotated",
+        "key.revoked",
+        "budget.created",
+        "budget.updated",
+        "budget.raised",
+        "budget.raise_cancelled",
+        "budget.removed",
+        "rate_limit.created",
+        "rate_limit.updated",
+        "rate_limit.removed",
+        "connection.set",
+        "connection.removed",
+        "correction",
+        "transcript.read",
+      ]),
+    );
+  });
+
+  it("takes the token from a file, and the URL from an option", async () => {
+    const file = join(folder, "token");
+    writeFileSync(file, `${adminToken}\n`);
+    const words = ["keys", "get", ids.key, "--json"];
+    const answered = await runHere([...words, "--url", `${admin.url}/`, "--token-file", file]);
+    expect(answered).toEqual(await remote(words));
+    expect(answered.code).toBe(0);
+  });
+});
+
+describe("a URL", () => {
+  const valid = { TOLLGATE_URL: "http://127.0.0.1:1", TOLLGATE_TOKEN: "a-token" };
+
+  it.each([
+    [2, ["keys", "--actor", "bob"], valid, "the actor is the owner of the token"],
+    [2, ["keys", "--config", "x.yaml"], valid, "pass either --config or a URL"],
+    [2, ["keys"], { ...valid, TOLLGATE_TOKEN: "" }, "TOLLGATE_TOKEN"],
+    [1, ["keys"], { ...valid, TOLLGATE_TOKEN: "two words" }, "must be visible ASCII characters"],
+    [1, ["keys", "--token-file", "/nowhere/token"], valid, "can't be read (ENOENT)"],
+    [1, ["keys"], { ...valid, TOLLGATE_URL: "localhost:80" }, "`url` must be where the admin API"],
+    [1, ["keys"], { ...valid, TOLLGATE_URL: "http://ops.example" }, "`url` must be https"],
+    [1, ["budgets", "get", ".."], valid, "`id` can't be sent in a path"],
+    [2, ["keys", "--insecure"], {}, "--insecure requires --url or TOLLGATE_URL"],
+    [1, ["keys"], valid, "The admin API didn't answer"],
+    [1, ["steps", "reprice"], valid, "pass a file of prices with --prices"],
+    [2, ["serve"], valid, "'serve' works with the configuration of this machine"],
+    [2, ["migrate"], valid, "'migrate' works with the configuration of this machine"],
+    [2, ["check"], valid, "'check' works with the configuration of this machine"],
+    [2, ["keys", "--token-file", "token"], {}, "--token-file requires --url or TOLLGATE_URL"],
+  ])("ends with %i for %j %j: %s", async (code, words, environment, line) => {
+    const ended = await runHere(words, environment);
+    expect(ended).toMatchObject({ code, output: "", errors: expect.stringContaining(line) });
+    expect(ended.errors.trimEnd().split("\n")).toHaveLength(1);
+    expect(ended.errors).not.toMatch(/a-token|two words/);
+  });
+
+  it("rejects an unknown token", async () => {
+    expect(await remote(["keys"], { TOLLGATE_TOKEN: "stolen" })).toEqual({
+      code: 1,
+      output: "",
+      errors: "error: Sign in to the admin API first.\n",
+    });
+  });
+});
