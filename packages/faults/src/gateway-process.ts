@@ -74,6 +74,7 @@ serveAsProcess(async (settings, reach) => {
     commands: {
       ...keyCommands(gateway),
       recover: () => gateway.recover(),
+      rollUp: () => gateway.rollUp(),
       watch: () => watch.start(),
       watched: () => watch.stop(),
       memory: () => process.memoryUsage.rss(),

@@ -22,7 +22,9 @@ export interface Guard {
   /** Its source text, which the file contains exactly once. */
   readonly find: string;
   readonly replace: string;
-  /** The prefix of the titles of the tests that must fail without it. */
+  /** The file of the tests that must fail without it. Absent for tests of this package. */
+  readonly tests?: string;
+  /** The beginning of their titles; with `tests`, any part. */
   readonly test: string;
 }
 

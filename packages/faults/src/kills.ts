@@ -11,8 +11,10 @@ import { goodAnswer } from "./upstream-bytes.ts";
 
 const concurrency = 8;
 const maxLoadMs = 400;
-/** Longer than a lease: in each life, the leases of earlier lives have lapsed. */
-const lifeMs = 40_000;
+/** In each life, the leases of earlier lives have lapsed, and their Steps can be folded into sums by hour. */
+const lifeMs = 2 * 3_600_000;
+/** Every third life ends this soon: while it folds. */
+const foldMs = 15;
 const maxSeconds = 300;
 
 const { kills, seed } = readNumbers({ kills: 100, seed: Date.now() % 1_000_000_000 });
@@ -31,7 +33,10 @@ for (; killed < kills && performance.now() - started < maxSeconds * 1_000; kille
   // The next process starts during the load, and recovers nothing yet.
   next = processes.start();
   recovered += await recover(gateway, killed + 1);
-  const completed = await loadUntilKilled(gateway, random() * maxLoadMs);
+  const completed = await loadUntilKilled(
+    gateway,
+    random() * (killed % 3 === 2 ? foldMs : maxLoadMs),
+  );
   acknowledged += completed.length;
   failures.push(...(await lost(completed)));
   if (killed % 10 === 9)
@@ -40,6 +45,7 @@ for (; killed < kills && performance.now() - started < maxSeconds * 1_000; kille
 
 const last = await next;
 recovered += await recover(last, killed + 2);
+const folded = await last.command("rollUp");
 failures.push(...integrity(), ...(await processes.problems()));
 const steps = await processes.steps();
 const open = steps.filter(({ outcome }) => outcome === null).length;
@@ -47,7 +53,7 @@ const seconds = Math.round((performance.now() - started) / 1_000);
 await processes.close();
 
 process.stdout.write(
-  `${killed} kills in ${seconds} s: ${steps.length} Steps, ${acknowledged} acknowledged, ${recovered} recovered, ${open} open\n`,
+  `${killed} kills in ${seconds} s: ${steps.length} Steps, ${acknowledged} acknowledged, ${recovered} recovered, ${open} open, ${folded} folded at the end\n`,
 );
 for (const failure of failures) process.stdout.write(`  ${failure}\n`);
 process.stdout.write(
@@ -66,6 +72,7 @@ async function recover(gateway: GatewayProcess, life: number): Promise<number> {
 async function loadUntilKilled(gateway: GatewayProcess, life: number): Promise<readonly string[]> {
   const completed: string[] = [];
   let isAlive = true;
+  const fold = gateway.command("rollUp").catch(() => null);
   const load = Array.from({ length: concurrency }, async (_, worker) => {
     for (let request = 0; isAlive; request++) {
       const id = await ask(processes, gateway, (worker + request) % 2 === 0).catch(() => null);
@@ -75,7 +82,7 @@ async function loadUntilKilled(gateway: GatewayProcess, life: number): Promise<r
   await pause(life);
   isAlive = false;
   await gateway.kill();
-  await Promise.all(load);
+  await Promise.all([fold, ...load]);
   return completed;
 }
 

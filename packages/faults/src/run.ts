@@ -10,6 +10,10 @@ const experiments: Readonly<Record<string, Experiment>> = {
     summary: "memory that a process retains after streams whose clients left",
     load: () => import("./aborts.ts"),
   },
+  "admin-flood": {
+    summary: "the p99 of chats next to a flood of admin reads",
+    load: () => import("./admin-flood.ts"),
+  },
   bills: {
     summary: "calls end early in every way, against an upstream that knows its true bill",
     load: () => import("./bills.ts"),
@@ -69,6 +73,10 @@ const experiments: Readonly<Record<string, Experiment>> = {
   million: {
     summary: "a million holds by two processes, with a failing store",
     load: () => import("./million.ts"),
+  },
+  mutations: {
+    summary: "small changes of the source, one at a time; the tests must fail",
+    load: () => import("./mutations.ts"),
   },
   pgbouncer: {
     summary: "the store contract through PgBouncer in transaction mode",

@@ -5,7 +5,7 @@ import { openProduct, type Product, type ProductOptions } from "../src/product.t
 import { type ReadAnswer, readStream } from "../src/read-answer.ts";
 import { chunked, goodAnswer, lastChunk, streamHead } from "../src/upstream-bytes.ts";
 
-type Script = Parameters<typeof openProduct>[0];
+export type Script = Parameters<typeof openProduct>[0];
 
 /** A product that is closed when the test ends. */
 export async function startProduct(script: Script, options?: ProductOptions): Promise<Product> {
@@ -30,6 +30,14 @@ export const good: Script = ({ send, body }) => send(goodAnswer(body));
 /** Resolves when this many requests have reached the upstream. */
 export async function requestsArrived({ upstream }: Product, requests = 1): Promise<void> {
   while (upstream.requests.length < requests) await nextTurn();
+}
+
+/** Resolves when a count has not changed for a tenth of a second: the system's buffers are full. */
+export async function standsStill(count: () => number): Promise<void> {
+  for (let before = -1; before !== count(); ) {
+    before = count();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
 }
 
 /** The outcomes of the first Step's attempts, in order. */

@@ -1,4 +1,4 @@
-import { globSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import {
@@ -26,7 +26,10 @@ it("gives each row of the fault matrix a test that names it", () => {
 
 it("gives each row a guard whose removal fails its tests", () => {
   expect(tested.filter((row) => !guards.some((guard) => guard.row === row))).toEqual([]);
-  for (const { row, test } of guards) expect(test.split(" "), row).toContain(row);
+  for (const { row, test, tests } of guards) {
+    expect(test.match(/[A-Z]\d+/g), row).toContain(row);
+    if (tests !== undefined) expect(existsSync(`${repository}/${tests}`), tests).toBe(true);
+  }
 });
 
 it("lists every row with its test or command and its guards in README.md", () => {

@@ -30,7 +30,10 @@ const ofLanguage = (page: Page, language: Snippet["language"]) =>
 
 function typeErrors(directory: string): string {
   try {
-    return execFileSync("npx", ["tsc", "-p", directory], { cwd: repositoryRoot, encoding: "utf8" });
+    return execFileSync("node_modules/.bin/tsc", ["-p", directory], {
+      cwd: repositoryRoot,
+      encoding: "utf8",
+    });
   } catch (error) {
     return error instanceof Error && "stdout" in error ? String(error.stdout) : String(error);
   }

@@ -15,13 +15,14 @@ const core = shippedSources("packages/core");
 const endpoint = (text: string) => parseSource("packages/core/src/endpoints/endpoint.ts", text);
 
 describe("every governed call takes the same path", () => {
-  it("through one caller of execute, for Chat Completions and Responses", () => {
+  it("through one caller of execute, for Chat Completions, Responses and Messages", () => {
     expect(core.filter(callsExecute).map(({ path }) => path)).toEqual([
       "packages/core/src/endpoints/endpoint.ts",
     ]);
     expect(core.filter(answersGoverned).map(({ path }) => path)).toEqual([
       "packages/core/src/endpoints/chat-completions.ts",
       "packages/core/src/endpoints/create-response.ts",
+      "packages/core/src/endpoints/messages.ts",
     ]);
   });
 

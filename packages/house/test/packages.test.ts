@@ -30,10 +30,14 @@ const stores = published.filter(
 const bindings = everyWorkspace().filter(({ directory }) =>
   /^packages\/(node|express|fastify|next)$|\/hono-app$/.test(directory),
 );
+/** Not a provider: the connections and event streams of those over HTTP. */
+const sharedByProviders = "packages/provider-http";
 /** The suite tests an upstream. A provider without one, such as the built-in model, has its own tests. */
 const providers = published.filter(
   ({ directory, manifest }) =>
-    directory.startsWith("packages/provider-") && "undici" in (manifest.dependencies ?? {}),
+    directory.startsWith("packages/provider-") &&
+    directory !== sharedByProviders &&
+    ["undici", "@tollgate/provider-http"].some((name) => name in (manifest.dependencies ?? {})),
 );
 
 const suites = [

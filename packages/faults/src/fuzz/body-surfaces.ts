@@ -8,6 +8,7 @@ import { defaultLimits, type Limits } from "../../../core/src/domain/limits.ts";
 import { parseBody } from "../../../core/src/http/read-body.ts";
 import { canonicalMessage } from "../../../core/src/sessions/canonical-message.ts";
 import { parseChatCompletion } from "../../../core/src/wire/chat-completions/parse.ts";
+import { parseMessages } from "../../../core/src/wire/messages/parse.ts";
 import { parseResponse } from "../../../core/src/wire/responses/parse.ts";
 import { toMessages } from "../../../core/src/wire/responses/to-messages.ts";
 import { createRequestWriter } from "../../../provider-openai/src/request-body.ts";
@@ -40,6 +41,9 @@ const words: Readonly<Record<string, readonly [string, ...(readonly string[])]>>
   id: ["call_1", "call_2", "msg_1", "rs_0000000000004000800000000000000a_0", "resp_1"],
   previous_response_id: ["resp_00000000000040008000000000000001", "resp_1", ""],
   encrypted_content: ["tg1.AAAA.BBBB", "sealed", ""],
+  signature: ["tg1:AAAA:test:BBBB", "signed", ""],
+  data: [Buffer.from("an image").toString("base64"), "%%%", ""],
+  tool_use_id: ["call_1", "call_2", "call_3"],
   session_id: ["00000000-0000-7000-8000-000000000001", "s", ""],
   turn_id: ["00000000-0000-7000-8000-000000000002", "t"],
 };
@@ -123,6 +127,15 @@ function otherLayout(body: object): string {
 const chatGrammar = schemaGrammar(requestSchema("chat_completions"), wordsOf);
 const responseSchema = requestSchema("responses");
 const responseGrammar = schemaGrammar(responseSchema, wordsOf);
+
+const messagesGrammar = schemaGrammar(requestSchema("messages"), wordsOf);
+
+function readMessages(body: object): { readonly model: string } {
+  const call = parseMessages(body, smallLimits);
+  const messages = [...(call.system === null ? [] : [call.system]), ...call.groups.flat()];
+  prepare({ ...call.options, messages }, call.stream);
+  return call;
+}
 
 function readChat(body: object): { readonly model: string } {
   const call = parseChatCompletion(body, smallLimits);
@@ -217,6 +230,15 @@ export const bodySurfaces: readonly Surface[] = [
     paths: responseGrammar.paths,
     codes: [accepted.code, ...bodyCodes],
     run: (input) => readBody(input, readResponse),
+  },
+  {
+    name: "messages",
+    share: 15,
+    enough: 1_000_000,
+    grammar: messagesGrammar,
+    paths: messagesGrammar.paths,
+    codes: [accepted.code, ...bodyCodes],
+    run: (input) => readBody(input, readMessages),
   },
   {
     name: "policies",

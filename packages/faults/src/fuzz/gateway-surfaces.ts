@@ -4,9 +4,8 @@ import type { Clock, Provider } from "@tollgate/core/provider";
 import type { Store } from "@tollgate/core/store";
 import { memoryStore } from "@tollgate/store-memory";
 import { checkDump, checkQuiet, countingIds, dumpStore } from "@tollgate/testing";
-import { type Upstream, UpstreamAnswer } from "../../../provider-openai/src/call.ts";
-import { createRequestWriter } from "../../../provider-openai/src/request-body.ts";
-import { createRequestHeaders } from "../../../provider-openai/src/request-headers.ts";
+import { type Upstream, UpstreamAnswer } from "../../../provider-http/src/call.ts";
+import { openaiDialect } from "../../../provider-openai/src/openai-compatible.ts";
 import { type ReceivedAnswer, receive, record } from "../histories/ask.ts";
 import { smallLimits } from "./body-surfaces.ts";
 import { accepted, type Outcome, require, type Surface } from "./surface.ts";
@@ -94,21 +93,16 @@ function answerIn(answer: Buffer) {
   return { status, headers, body: answer.subarray(end === -1 ? 0 : end + 4) };
 }
 
-const writeRequest = createRequestWriter({
-  maxTokensField: "max_completion_tokens",
-  developerRole: "developer",
-  forwardStore: false,
-});
-const headersOf = createRequestHeaders();
+const dialect = openaiDialect({});
 
 function providerOn(pool: Upstream["pool"], clock: Clock): Provider {
   const upstream: Upstream = {
     pool,
     host: "upstream.test",
     path: "/v1/chat/completions",
-    writeRequest,
-    headersOf,
+    dialect,
     credentialOf: () => upstreamCredential,
+    traces: true,
     clock,
   };
   return {
@@ -188,7 +182,7 @@ async function runCase(head: RequestHead, answer: Buffer): Promise<ReceivedAnswe
   const problems = [...checkDump(dump), ...checkQuiet(dump)];
   require(problems.length === 0, problems.join("; "));
   const isWhole = received.status === 200 && !received.body.includes('"error":{');
-  if (isWhole && /chat\/completions$|responses$/.test(head.path.split("?", 1)[0] ?? ""))
+  if (isWhole && /chat\/completions$|responses$|messages$/.test(head.path.split("?", 1)[0] ?? ""))
     require(dump.steps.at(-1)?.outcome ===
       "completed", "a whole answer of a Step that is not completed");
   return received;
@@ -232,7 +226,11 @@ function requireOneEnd({ status, headers, body }: ReceivedAnswer): void {
   const isChat = values.includes("[DONE]");
   const ends = isChat
     ? values.filter((value) => value === "[DONE]")
-    : values.filter((value) => /^\{"type":"response\.(?:completed|incomplete|failed)"/.test(value));
+    : values.filter((value) =>
+        /^\{"type":"(?:response\.(?:completed|incomplete|failed)|message_stop|error","error":\{"type)"/.test(
+          value,
+        ),
+      );
   require(ends.length === 1, `a stream has ${ends.length} ends`);
   require(values.at(-1) === ends[0], "a stream goes on after its end");
   const errors = values.filter((value) => value.startsWith('{"error":{'));
@@ -261,6 +259,10 @@ function requireNoSecret({ headers, body }: ReceivedAnswer, secret: string): voi
 }
 
 function codeOf({ status, body }: ReceivedAnswer): string {
+  const type = /^(?:\{|event: error\ndata: \{)"type":"error","error":\{"type":"([a-z_]+)"/m.exec(
+    body,
+  )?.[1];
+  if (type !== undefined) return status === 200 ? `${type} in a stream` : type;
   if (status === 200) {
     const code = /"error":\{[^}]*"code":"([a-z_]+)"/.exec(body)?.[1];
     return code === undefined ? accepted.code : `${code} in a stream`;
@@ -288,7 +290,15 @@ async function runRequest(input: Buffer): Promise<Outcome> {
   return { code };
 }
 
-const requests = ["chat/completions", "responses"].flatMap((path) =>
+const tool = { name: "get_weather" };
+const messages = [{ role: "user", content: "Hello" }];
+const conversations: Readonly<Record<string, object>> = {
+  "chat/completions": { messages, tools: [{ type: "function", function: tool }] },
+  responses: { input: "Hello", tools: [{ type: "function", ...tool }] },
+  messages: { messages, max_tokens: 64, tools: [{ ...tool, input_schema: { type: "object" } }] },
+};
+
+const requests = ["chat/completions", "responses", "messages"].flatMap((path) =>
   [true, false].map(
     (stream): RequestHead => ({
       method: "POST",
@@ -301,20 +311,14 @@ const requests = ["chat/completions", "responses"].flatMap((path) =>
         JSON.stringify({
           model: "test/tollgate/scripted",
           stream,
-          tools: [{ type: "function", name: "get_weather", function: { name: "get_weather" } }].map(
-            ({ type, name, function: named }) =>
-              path === "responses" ? { type, name } : { type, function: named },
-          ),
-          ...(path === "responses"
-            ? { input: "Hello" }
-            : { messages: [{ role: "user", content: "Hello" }] }),
+          ...conversations[path],
         }),
       ),
     }),
   ),
 );
 
-/** Answers both endpoints, streamed and plain in turn. */
+/** Answers every endpoint, streamed and plain in turn. */
 async function runAnswer(input: Buffer): Promise<Outcome> {
   const request = requests[input.length % requests.length];
   if (request === undefined) throw new Error("Unknown request.");
@@ -374,6 +378,11 @@ export const gatewaySurfaces: readonly Surface[] = [
       accepted.code,
       "upstream_error",
       "upstream_error in a stream",
+      "api_error",
+      "api_error in a stream",
+      "invalid_request_error",
+      "rate_limit_error",
+      "not_found_error",
       "rate_limit_exceeded",
       "upstream_rejected",
       "model_not_found",

@@ -8,8 +8,10 @@ import {
   requireSmallHeaders,
 } from "../../../core/src/http/headers.ts";
 import { pathAfterV1, queryOf } from "../../../core/src/http/path-after-v1.ts";
-import { createAnswerReader } from "../../../provider-openai/src/answer-reader.ts";
-import { createEventStream } from "../../../provider-openai/src/event-stream.ts";
+import { anthropicDialect } from "../../../provider-anthropic/src/anthropic.ts";
+import { createEventStream } from "../../../provider-http/src/event-stream.ts";
+import { openaiDialect } from "../../../provider-openai/src/openai-compatible.ts";
+import { messagesStreamGrammar } from "./messages-grammar.ts";
 import { accepted, type Outcome, outcomeOf, require, type Surface } from "./surface.ts";
 import { headGrammar, streamGrammar, upstreamCredential } from "./wire-grammars.ts";
 
@@ -21,11 +23,14 @@ interface ReadStream {
 
 const eventBytes = 65_536;
 const secrets = [upstreamCredential];
+const openai = openaiDialect({});
+const anthropic = anthropicDialect({});
+type Dialect = typeof openai;
 
 /** Reads an event stream in pieces of these sizes, over and over. */
-function readStream(input: Buffer, sizes: readonly number[]): ReadStream {
-  const answer = createAnswerReader({ seed: "seed", secrets });
-  const stream = createEventStream(answer, { eventBytes, secrets });
+function readStream(dialect: Dialect, input: Buffer, sizes: readonly number[]): ReadStream {
+  const answer = dialect.createReader({ seed: "seed", secrets });
+  const stream = createEventStream(answer, { eventBytes, secrets, dialect });
   const events: CompletionEvent[] = [];
   let failure: string | null = null;
   try {
@@ -69,12 +74,12 @@ function textOf(event: CompletionEvent): string {
 /** One in this many streams is read in pieces, too. */
 const piecesEvery = 4;
 
-function runStream(input: Buffer): Outcome {
-  const whole = readStream(input, [Number.POSITIVE_INFINITY]);
+function runStream(dialect: Dialect, input: Buffer): Outcome {
+  const whole = readStream(dialect, input, [Number.POSITIVE_INFINITY]);
   // Bytes that are not UTF-8 fail with the read they are in, so the text before them may be missing.
   if (input.length % piecesEvery === 0 && isUtf8(input))
     for (const sizes of [[1], [7, 1, 64]]) {
-      const pieces = readStream(input, sizes);
+      const pieces = readStream(dialect, input, sizes);
       require(isDeepStrictEqual(pieces, whole), "a stream read in pieces differs");
     }
   return { code: whole.failure ?? accepted.code };
@@ -128,7 +133,7 @@ class HeadHeaders implements RequestHeaders {
 const headCodes = ["request_too_large", "unsupported_media_type"] as const;
 const headerBytes = 2_048;
 const route =
-  /^(?:chat\/completions|responses(?:\/[^/]+(?:\/(?:input_items|cancel))?)?|models(?:\/.+)?)$/;
+  /^(?:chat\/completions|responses(?:\/[^/]+(?:\/(?:input_items|cancel))?)?|messages(?:\/count_tokens)?|models(?:\/.+)?)$/;
 /** Characters that a URL parser changes. */
 const rewritten = /[^!-~]|[%"<>\\^`{|}]/;
 
@@ -175,7 +180,22 @@ export const wireSurfaces: readonly Surface[] = [
       "unknown_finish_reason",
       "upstream_error",
     ],
-    run: runStream,
+    run: (input) => runStream(openai, input),
+  },
+  {
+    name: "anthropic-streams",
+    share: 15,
+    enough: 200_000,
+    grammar: messagesStreamGrammar,
+    paths: [],
+    codes: [
+      accepted.code,
+      "answer_cut",
+      "invalid_event",
+      "unknown_finish_reason",
+      "upstream_error",
+    ],
+    run: (input) => runStream(anthropic, input),
   },
   {
     name: "heads",

@@ -71,12 +71,17 @@ function createReceiver() {
 export interface AnswerReference {
   readonly id: string;
   readonly sessionId: string;
-  /** The message of a chat completion, as its client sends it back. */
+  /** The message of a chat completion or of a plain answer of Messages, as its client sends it back. */
   readonly message: unknown;
 }
 
 export function referenceIn({ status, body }: ReceivedAnswer): AnswerReference | null {
   if (status !== 200) return null;
+  const message = /^event: message_start\ndata: (.*)$/m.exec(body)?.[1];
+  if (message !== undefined)
+    return body.endsWith('data: {"type":"message_stop"}\n\n')
+      ? readReference(record(record(JSON.parse(message))["message"]))
+      : null;
   const event = /"type":"response\.(?:completed|incomplete)"/.test(body)
     ? body
         .split("\n")
@@ -89,9 +94,9 @@ export function referenceIn({ status, body }: ReceivedAnswer): AnswerReference |
 
 function readReference(value: Readonly<Record<string, unknown>>): AnswerReference | null {
   const body = "response" in value ? record(value["response"]) : value;
-  const choices: unknown = body["choices"];
-  const message = Array.isArray(choices) ? record(choices[0])["message"] : null;
-  const { id, session_id } = body;
+  const { id, session_id, choices, content } = body;
+  const said = Array.isArray(content) ? { role: "assistant", content } : null;
+  const message = Array.isArray(choices) ? record(choices[0])["message"] : said;
   return typeof id === "string" && typeof session_id === "string"
     ? { id, sessionId: session_id, message }
     : null;

@@ -36,7 +36,7 @@ export type Command =
       readonly response: number;
       readonly key: number;
     }
-  | { readonly type: "sweep" | "recover" | "restart" | "observe" }
+  | { readonly type: "sweep" | "rollUp" | "recover" | "restart" | "observe" }
   | { readonly type: "advance"; readonly seconds: number }
   /** Sets only the wall clock, as an operator would. */
   | { readonly type: "setWall"; readonly hours: number };
@@ -107,10 +107,11 @@ const anyCommand: fc.Arbitrary<Command> = fc.oneof(
   },
   { weight: 18, arbitrary: administrativeCommand },
   {
-    weight: 4,
+    weight: 5,
     arbitrary: fc.record({
       type: fc.constantFrom(
         "sweep" as const,
+        "rollUp" as const,
         "recover" as const,
         "restart" as const,
         "observe" as const,

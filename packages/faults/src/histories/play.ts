@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import { GatewayError } from "@tollgate/core";
+import { everyOrganization, type Gateway, GatewayError } from "@tollgate/core";
 import type { Store } from "@tollgate/core/store";
+import { checkUsageHours, dumpStore } from "@tollgate/testing";
 import type { EmptyStores } from "../stores/empty-stores.ts";
 import { administer } from "./administer.ts";
 import {
@@ -13,7 +14,7 @@ import {
 } from "./asking.ts";
 import { at } from "./at.ts";
 import type { Command } from "./command.ts";
-import { observe } from "./observe.ts";
+import { observe, organizations } from "./observe.ts";
 import { requireMatchingEvents } from "./settled-events.ts";
 import { scriptUpstream } from "./upstream.ts";
 import { createWorld, type World } from "./world.ts";
@@ -47,6 +48,7 @@ export async function play(store: Store, commands: readonly Command[]): Promise<
     state.streams.map((stream) => stream.seen()),
     await observe(world.gateway(), store),
     world.provider.calls.map(({ gateway, credential }) => [gateway, credential]),
+    await sumsAtTheEnd(world, store),
   );
   return history;
 }
@@ -86,7 +88,9 @@ async function perform(
     case "deleteResponse":
       return useStoredResponse(world, state, command);
     case "sweep":
-      return gateway.sweep();
+      return withSameSums(gateway, gateway.sweep);
+    case "rollUp":
+      return withSameSums(gateway, gateway.rollUp);
     case "recover":
       return gateway.recover();
     case "restart":
@@ -100,6 +104,32 @@ async function perform(
     default:
       return administer(world, state, command);
   }
+}
+
+/** Folds everything, and requires that the sums by hour add up to the Steps. */
+async function sumsAtTheEnd(world: World, store: Store): Promise<unknown> {
+  const gateway = world.gateway();
+  world.clock.moveWall(3 * hour);
+  await gateway.recover();
+  const folded = await gateway.rollUp();
+  const query = { organizations, at: world.clock.now(), activity: gateway.activity };
+  const dump = await dumpStore(store, query);
+  const problems = checkUsageHours(dump);
+  if (problems.length > 0) throw new Error(problems.join("\n"));
+  return { folded, usage: dump.usage };
+}
+
+const dimensions = ["organization", "key", "model", "outcome", "hour"] as const;
+
+/** Does something that must change no sum. */
+async function withSameSums(gateway: Gateway, run: () => Promise<number>): Promise<number> {
+  const sums = () => gateway.steps.summarize({ organizationId: everyOrganization }, dimensions);
+  const before = await sums();
+  const result = await run();
+  const after = await sums();
+  if (!isDeepStrictEqual(after, before))
+    throw new Error(`sums changed:\n${JSON.stringify(before)}\n${JSON.stringify(after)}`);
+  return result;
 }
 
 /** Plays the same commands on stores of each kind; every store's history must be that of the first. */

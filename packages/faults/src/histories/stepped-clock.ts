@@ -3,7 +3,7 @@ import type { Clock } from "@tollgate/core";
 /** A clock that moves only in steps, and waits for pending work between two timers. */
 export interface SteppedClock extends Clock {
   advance(milliseconds: number): Promise<void>;
-  /** Sets only the wall clock. */
+  /** Sets only the wall clock, never more than an hour behind the latest time. */
   moveWall(milliseconds: number): void;
 }
 
@@ -13,12 +13,15 @@ interface Timer {
 }
 
 const start = Date.UTC(2026, 0, 1);
+/** Sums by hour leave this time for clocks that differ. */
+const maxBehind = 3_600_000;
 
 /** A clock that runs one timer at a time, and waits with `rest` for the work of each. */
 export function steppedClock(rest: () => Promise<void>): SteppedClock {
   const timers = new Set<Timer>();
   let monotonic = 0;
   let wall = start;
+  let latest = start;
   const due = (until: number): Timer | undefined =>
     [...timers].filter(({ at }) => at <= until).sort((one, other) => one.at - other.at)[0];
 
@@ -42,7 +45,8 @@ export function steppedClock(rest: () => Promise<void>): SteppedClock {
       monotonic = target;
     },
     moveWall(milliseconds) {
-      wall += milliseconds;
+      wall = Math.max(wall + milliseconds, latest - maxBehind);
+      latest = Math.max(wall, latest);
     },
   };
 }

@@ -1,7 +1,7 @@
-import type { Store, StorePage, StorePaging } from "@tollgate/core/store";
-import type { StoreDump } from "@tollgate/testing";
+import type { Store } from "@tollgate/core/store";
+import { everyRow, type StoreDump } from "@tollgate/testing";
 
-/** Reads all records except Sessions and activity. */
+/** Reads all records except Sessions, activity and sums by hour. */
 export async function readLedger(
   store: Store,
   { organizationId, budgetId }: { readonly organizationId: string; readonly budgetId: string },
@@ -15,18 +15,6 @@ export async function readLedger(
     lapsedSteps: [],
     sessions: [],
     activity: [],
+    usage: [],
   };
-}
-
-async function everyRow<Row>(
-  read: (paging: StorePaging) => Promise<StorePage<Row>>,
-): Promise<readonly Row[]> {
-  const rows: Row[] = [];
-  let cursor: string | null = null;
-  do {
-    const page: StorePage<Row> = await read({ cursor, limit: 1_000 });
-    rows.push(...page.data);
-    cursor = page.nextCursor;
-  } while (cursor !== null);
-  return rows;
 }

@@ -24,6 +24,10 @@ const respond = (body: object): Omit<HistoryRequest, "secret"> => ({
   path: "responses",
   body: { model, input: "Hello", ...body },
 });
+const message = (body: object = {}): Omit<HistoryRequest, "secret"> => ({
+  path: "messages",
+  body: { model, max_tokens: 64, messages: [hello], ...body },
+});
 const isWhole = (answer: ReceivedAnswer): boolean => referenceIn(answer) !== null;
 
 /** Everything that a client can start, with the calls of the store that it makes. */
@@ -69,6 +73,29 @@ export const scenarios: readonly Scenario[] = [
       await askWithoutBody("GET", `responses/${referenceIn(second)?.id}`);
       await askWithoutBody("GET", `responses/${referenceIn(second)?.id}/input_items`);
       await askWithoutBody("DELETE", `responses/${first.id}`);
+    },
+  },
+  {
+    name: "a tool loop of Messages",
+    statuses: [200],
+    async run({ ask, provider }) {
+      scriptUpstream(provider, "callTool");
+      const own = { tools: [{ name: "look", input_schema: { type: "object" } }] };
+      const called = referenceIn(await ask(message(own)))?.message;
+      if (!called) return;
+      const content = [{ type: "tool_result", tool_use_id: "call_1", content: "3" }];
+      const messages = [hello, called, { role: "user", content }];
+      await ask(message({ ...own, stream: true, messages }));
+    },
+  },
+  {
+    name: "a client that leaves Messages, and an upstream that breaks it off",
+    statuses: [200, 502],
+    async run({ ask, askAndLeave, provider }) {
+      provider.reply({ text: ["One", " two", " three"], pace: "5s" });
+      await askAndLeave(message({ stream: true }));
+      scriptUpstream(provider, "break");
+      await ask(message({ stream: true }));
     },
   },
   {

@@ -210,7 +210,8 @@ async function answerProblems(
   { store, organizationId }: { readonly store: Store; readonly organizationId: string },
 ): Promise<readonly string[]> {
   const { status, body } = answer;
-  const isUnavailable = status === 503 && body.includes('"evidence_unavailable"');
+  // Errors of Messages have no code.
+  const isUnavailable = status === 503 && /"evidence_unavailable"|could not be recorded/.test(body);
   const hasLeft = status === 0;
   if (!isUnavailable && !hasLeft && !statuses.includes(status))
     return [`answered ${status} ${body}`];
@@ -224,7 +225,7 @@ async function answerProblems(
 
 /** The id of an answer names its Step. */
 function stepOf(id: string): string {
-  const name = id.replace(/^(chatcmpl-|resp_)/, "");
+  const name = id.replace(/^(chatcmpl-|resp_|msg_)/, "");
   return name.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }
 
