@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { snippets } from "../packages/house/src/markdown.ts";
+import { check, report } from "./check.ts";
 import { checkApp, everyApp, nameOf } from "./install/app-versions.ts";
 import { coreSizeProblems, measureCore } from "./install/core-size.ts";
 import { compiled, createEmptyProject, specifiers } from "./install/empty-project.ts";
@@ -14,20 +15,6 @@ import { installGlobally } from "./install/global-install.ts";
 import { everyNode, everyTypescript, newestTypescript, thisNode } from "./install/matrix.ts";
 import { packPackages, type Tarball } from "./install/pack-packages.ts";
 import { checkRunner, runners } from "./install/runners.ts";
-
-const counts = { passed: 0, failed: 0 };
-
-async function check(name: string, run: () => void | Promise<void>): Promise<void> {
-  try {
-    await run();
-    counts.passed++;
-    console.log(`ok: ${name}`);
-  } catch (error) {
-    counts.failed++;
-    const output = error instanceof Error && "stdout" in error ? String(error.stdout) : "";
-    console.error(`FAILED: ${name}\n${error instanceof Error ? error.message : error}\n${output}`);
-  }
-}
 
 function requireNone(problems: readonly string[]): void {
   if (problems.length > 0) throw new Error(problems.join("\n"));
@@ -145,5 +132,4 @@ try {
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
-console.log(`${counts.passed} passed, ${counts.failed} failed`);
-process.exitCode = counts.failed > 0 ? 1 : 0;
+report();

@@ -2,6 +2,7 @@
 // one publishes, and llms.txt. Run it with `npm run docs:api`; a test checks that they are current.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
+import { openApiDocument, routes } from "../packages/admin/src/open-api.ts";
 import { apiPage } from "../packages/house/src/api-page.ts";
 import { readSource, type SourceFile } from "../packages/house/src/source-file.ts";
 import { packageSnippets } from "./package-snippets.ts";
@@ -74,6 +75,28 @@ ${items.join("\n").trim()}
 `;
 }
 
+/** The operations of the admin API, as tables by the first part of their path. */
+function adminPage(): string {
+  const rows = new Map<string, string[]>();
+  for (const [name, { method, path, role, platform, audited, summary }] of routes()) {
+    const noun = path.split("/")[1] ?? "";
+    const who = platform ? `${role} for all organizations` : role;
+    const row = `| \`${method} ${path}\` | \`${name}\` | ${who} | ${audited ? "yes" : "no"} | ${summary} |`;
+    rows.set(noun, [...(rows.get(noun) ?? []), row]);
+  }
+  const tables = [...rows].map(
+    ([noun, lines]) =>
+      `## ${noun}\n\n| operation | name | role | recorded | answer |\n|---|---|---|---|---|\n${lines.join("\n")}\n`,
+  );
+  return `# Admin API
+
+The operations of \`@tollgate/admin\`, below \`/admin/v1\`. [Administer over HTTP](../guides/administration.md) describes sign-in,
+roles, parameters and pages; [admin-openapi.json](admin-openapi.json) is the OpenAPI 3.1 document. A recorded operation
+writes who did it.
+
+${tables.join("\n")}`;
+}
+
 /** The text of each generated page, by its path from the root. */
 export function packagePages(root: string): ReadonlyMap<string, string> {
   const read: Read = (path) => readSource(root, path);
@@ -83,7 +106,12 @@ export function packagePages(root: string): ReadonlyMap<string, string> {
     [`${at.directory}/README.md`, readme(at)],
     [`${at.directory}/LICENSE`, license],
   ]);
-  return new Map([...ofPackages, ["llms.txt", llmsText(root)]]);
+  return new Map([
+    ...ofPackages,
+    ["docs/reference/admin-api.md", adminPage()],
+    ["docs/reference/admin-openapi.json", `${JSON.stringify(openApiDocument(), null, 1)}\n`],
+    ["llms.txt", llmsText(root)],
+  ]);
 }
 
 if (import.meta.main) {

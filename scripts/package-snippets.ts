@@ -59,6 +59,15 @@ console.log(insertInto("notes", ["id", "text"]));
 `,
     prints: null,
   },
+  "@tollgate/provider-http": {
+    code: `
+import { createRequestHeaders } from "@tollgate/provider-http";
+
+// The providers over HTTP use this package. Applications don't need it.
+console.log(createRequestHeaders()("sk-1", false).headers["accept"]);
+`,
+    prints: "application/json",
+  },
   "@tollgate/provider-openai": {
     code: `
 import { openaiCompatible } from "@tollgate/provider-openai";
@@ -72,6 +81,16 @@ const openai = openaiCompatible({
 console.log(typeof openai);
 `,
     prints: null,
+  },
+  "@tollgate/provider-anthropic": {
+    code: `
+import { anthropic } from "@tollgate/provider-anthropic";
+
+// Pass it to createGateway({ providers: { anthropic: claude } }).
+const claude = anthropic({ apiKey: process.env["ANTHROPIC_API_KEY"] ?? null });
+console.log(claude.vendor);
+`,
+    prints: "anthropic",
   },
   "@tollgate/provider-ai-sdk": {
     code: `
@@ -106,6 +125,24 @@ console.log(answer.status);
 await server.close();
 `,
     prints: "401",
+  },
+  "@tollgate/otel": {
+    code: `
+import { createGateway } from "@tollgate/core";
+import { openTelemetry } from "@tollgate/otel";
+import { simProvider } from "@tollgate/provider-sim";
+import { memoryStore } from "@tollgate/store-memory";
+
+const telemetry = openTelemetry();
+await using gateway = createGateway({
+  store: memoryStore(),
+  providers: { sim: simProvider() },
+  ...telemetry.options,
+});
+telemetry.watch(gateway);
+console.log(gateway.status().openSteps);
+`,
+    prints: "0",
   },
   "@tollgate/express": {
     code: `${simulated.replace("import { simProvider", 'import { tollgate } from "@tollgate/express";\nimport { simProvider').replace('store-memory";\n', 'store-memory";\nimport express from "express";\n')}
@@ -153,6 +190,18 @@ await expectDenied(gateway, await gateway.fetch(chat()), { rule: "nobody" });
 console.log(provider.calls.length);
 `,
     prints: "0",
+  },
+  "@tollgate/admin": {
+    code: `${simulated}import { adminHandler } from "@tollgate/admin";
+
+const admin = adminHandler(gateway, {
+  // Your own sign-in. Without it, nothing is served.
+  authenticateAdmin: () => ({ actor: "ada@acme", organizations: ["acme"], role: "viewer" }),
+});
+const answer = await admin.fetch("http://in-process/admin/v1/keys");
+console.log(await answer.text());
+`,
+    prints: '{"data":[],"nextCursor":null}',
   },
   "@tollgate/conformance": {
     code: `

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import type { Tarball } from "./pack-packages.ts";
+import { neededBy, type Tarball } from "./pack-packages.ts";
 import { runNpm } from "./run-npm.ts";
 
 const maxStartMs = 20_000;
@@ -107,17 +107,4 @@ async function callOnce(child: ChildProcess): Promise<void> {
   child.kill("SIGTERM");
   await exited;
   if (child.exitCode !== 0) throw new Error(`serve exited with ${child.exitCode}`);
-}
-
-/** A package and all packages of this checkout that it depends on. */
-function neededBy(name: string, packages: readonly Tarball[]): readonly Tarball[] {
-  const needed = new Set<Tarball>();
-  const add = (one: string): void => {
-    const found = packages.find(({ manifest }) => manifest.name === one);
-    if (found === undefined || needed.has(found)) return;
-    needed.add(found);
-    for (const dependency of Object.keys(found.manifest.dependencies ?? {})) add(dependency);
-  };
-  add(name);
-  return [...needed];
 }

@@ -46,3 +46,16 @@ export function packPackages(root: string, folder: string): readonly Tarball[] {
     };
   });
 }
+
+/** A package and all packages of this checkout that it depends on. */
+export function neededBy(name: string, packages: readonly Tarball[]): readonly Tarball[] {
+  const needed = new Set<Tarball>();
+  const add = (one: string): void => {
+    const found = packages.find(({ manifest }) => manifest.name === one);
+    if (found === undefined || needed.has(found)) return;
+    needed.add(found);
+    for (const dependency of Object.keys(found.manifest.dependencies ?? {})) add(dependency);
+  };
+  add(name);
+  return [...needed];
+}

@@ -7,6 +7,12 @@ export interface Size {
   readonly steps: number;
   /** Also the number of API keys. */
   readonly sessions: number;
+  /** The time between Steps, in milliseconds. Default: `apart`. */
+  readonly apart?: number;
+  /** Leaves out what sums of usage don't read: transcripts, decisions and evidence. */
+  readonly stepsAlone?: boolean;
+  /** Gives every attempt a price and a cost. Default: the price is unknown. */
+  readonly isPriced?: boolean;
 }
 
 /** The expressions that differ between the databases. */
@@ -41,6 +47,13 @@ export function fillingStatements(size: Size, words: Words): readonly string[] {
     `INSERT INTO ${table} (${Object.keys(columns).join(", ")})
       SELECT ${Object.values(columns).join(", ")} FROM ${words.series(count)}`;
   const { steps, sessions } = size;
+  const others = () => [
+    insert("sessions", sessions, sessionRow(size, words)),
+    insert("turns", steps, turnRow(session)),
+    insert("decisions", words.carriesPermits ? rare : steps, decisionRow(session)),
+    insert("transcript_parts", steps, partRow(session, words)),
+    insert("leaves", steps, leafRow(words)),
+  ];
   return [
     `INSERT INTO organizations (id, salt) VALUES (${text(organizationId)}, ${words.digest("0")})`,
     insert("api_keys", sessions, keyRow),
@@ -49,12 +62,8 @@ export function fillingStatements(size: Size, words: Words): readonly string[] {
       organization_id: text(organizationId),
       key_id: id("key", "n"),
     }),
-    insert("sessions", sessions, sessionRow(size, words)),
-    insert("turns", steps, turnRow(session)),
-    insert("decisions", words.carriesPermits ? rare : steps, decisionRow(session)),
-    insert("steps", steps, stepRow(session, words)),
-    insert("transcript_parts", steps, partRow(session, words)),
-    insert("leaves", steps, leafRow(words)),
+    insert("steps", steps, stepRow(session, size, words)),
+    ...(size.stepsAlone ? [] : others()),
   ];
 }
 
@@ -124,9 +133,12 @@ function decisionRow(session: string) {
   };
 }
 
-function stepRow(session: string, { digest, carriesPermits }: Words) {
+function stepRow(session: string, size: Size, { digest, carriesPermits }: Words) {
+  const openedAt = `${firstAt} + n * ${size.apart ?? apart}`;
   return {
-    ...constants(attemptToRow(template.attempt)),
+    ...constants(
+      attemptToRow({ ...template.attempt, price: size.isPriced === true ? price : null }),
+    ),
     ...owner(session),
     id: id("step", "n"),
     key_label: "'a key'",
@@ -140,8 +152,8 @@ function stepRow(session: string, { digest, carriesPermits }: Words) {
     turn_id: id("turn", "n"),
     step_number: "0",
     process_id: "'process'",
-    opened_at: at,
-    settled_at: `${at} + 500`,
+    opened_at: openedAt,
+    settled_at: `${openedAt} + 500`,
     outcome: `CASE WHEN n < ${rare} THEN 'interrupted' WHEN n % 50 = 0 THEN 'failed' ELSE 'completed' END`,
     finish_reason: "'stop'",
     head: digest("n"),
@@ -151,13 +163,27 @@ function stepRow(session: string, { digest, carriesPermits }: Words) {
     holds: "0",
     model: `CASE WHEN n < ${rare} THEN 'model-rare' ELSE 'model-' || (n % 4) END`,
     host: "'upstream.example'",
-    attempt_end: text(JSON.stringify(attemptEndRecord(attemptEnd))),
+    attempt_end: text(
+      JSON.stringify(
+        attemptEndRecord(size.isPriced === true ? { ...attemptEnd, ...priced } : attemptEnd),
+      ),
+    ),
     carried_usd: "0",
     carried_tokens: "0",
     sequence: "n * 2",
     ...(carriesPermits && carried()),
   };
 }
+
+/** Nanodollars per million tokens, and the cost of `attemptEnd` at them. */
+const price = { input: 150_000_000, output: 600_000_000, source: "custom" } as const;
+const priced = {
+  costNanoUsd:
+    (attemptEnd.usage.promptTokens * 150_000_000 +
+      attemptEnd.usage.completionTokens * 600_000_000) /
+    1_000_000,
+  priceSource: "custom",
+} as const;
 
 /** The oldest Steps were denied. */
 function carried() {

@@ -41,6 +41,7 @@ export function insertMeasuredKey(store: Store, at: number): Promise<void> {
       defaultDataClass: "D1_INTERNAL",
       minimumDataClass: "D0_PUBLIC",
       models: null,
+      aliases: null,
       createdAt: at,
       expiresAt: null,
       revokedAt: null,
