@@ -10,6 +10,8 @@ import {
 } from "@tollgate/testing";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
+import { endpoints } from "./endpoints.ts";
+import { joined, messagesOf } from "./messages-calls.ts";
 import { responsesOf } from "./responses-calls.ts";
 import { stores } from "./stores.ts";
 import { written } from "./written.ts";
@@ -29,8 +31,12 @@ const models = (secret: string): Request =>
   new Request("http://in-process/v1/models", { headers: { authorization: `Bearer ${secret}` } });
 
 /** Posts a body as it is. */
-const send = ({ gateway, key }: TestGateway, body: string | Uint8Array<ArrayBuffer>) =>
-  gateway.fetch("http://in-process/v1/chat/completions", {
+const send = (
+  { gateway, key }: TestGateway,
+  path: string,
+  body: string | Uint8Array<ArrayBuffer>,
+) =>
+  gateway.fetch(`http://in-process/v1/${path}`, {
     method: "POST",
     headers: { "content-type": "application/json", authorization: `Bearer ${key.secret}` },
     body,
@@ -73,6 +79,10 @@ describe("a caller's text", () => {
         await gateway.fetch(chat({ model: `test/a/${canary}` }));
         await calls.post({ previous_response_id: canary });
         await calls.get(encodeURIComponent(canary));
+        const message = { max_tokens: 9, messages: [{ role: "user", content: canary }] };
+        const asked = { model: `test/a/${canary}`, ...message, metadata: { user_id: canary } };
+        for (const path of ["messages", "messages/count_tokens"])
+          await calls.ask("POST", path, JSON.stringify(asked));
         const organizationId = canary;
         await gateway.steps.list({ organizationId, user: canary });
       };
@@ -141,17 +151,20 @@ function blocksOf(stream: string): string[] {
 }
 
 describe("an answer", () => {
-  it("is never used for an equal request, of the same key or of another (S12)", async () => {
-    const { gateway, provider, chat, createKey } = await createTestGateway();
-    const other = await createKey({ organizationId: "organization-2", userId: "user-2" });
-    const asked = [chat, chat, other.chat, other.chat];
-    for (const [number, ask] of asked.entries()) {
-      provider.reply(`answer ${number}`);
-      const answer = await gateway.fetch(ask({ temperature: 0, seed: 1 }));
-      expect(await answer.text()).toContain(`answer ${number}`);
-    }
-    expect(provider.calls).toHaveLength(asked.length);
-  });
+  it.each(endpoints)(
+    "of $name is never used for an equal request, of the same key or of another (S12)",
+    async ({ request }) => {
+      const { gateway, provider, key, createKey } = await createTestGateway();
+      const other = await createKey({ organizationId: "organization-2", userId: "user-2" });
+      const asked = [key, key, other.key, other.key];
+      for (const [number, { secret }] of asked.entries()) {
+        provider.reply(`answer ${number}`);
+        const answer = await gateway.fetch(request(secret, { temperature: 0 }));
+        expect(await answer.text()).toContain(`answer ${number}`);
+      }
+      expect(provider.calls).toHaveLength(asked.length);
+    },
+  );
 
   it("can create no line, field or event of its own in a stream (S26)", async () => {
     const pieces = [
@@ -184,7 +197,7 @@ describe("an answer", () => {
         const { gateway, provider, chat, key } = await createTestGateway();
         const tool = { id: `call_${name}`, name, arguments: JSON.stringify({ [json]: json }) };
         const scripted: ScriptedAnswer = { text, toolCalls: [tool] };
-        provider.reply(scripted, { times: 2 });
+        provider.reply(scripted, { times: 3 });
         const chunks = blocksOf(await (await gateway.fetch(chat({ stream: true }))).text());
         expect(chunks.pop()).toBe("data: [DONE]");
         let said = "";
@@ -199,6 +212,12 @@ describe("an answer", () => {
           return type;
         });
         expect(types.indexOf("response.completed")).toBe(types.length - 1);
+        // Throws if an event or its text isn't as the Messages API has it.
+        const message = joined(await messagesOf(gateway, key.secret).stream());
+        expect(message.content).toMatchObject([
+          { type: "text", text: text.join("") },
+          { type: "tool_use", name, input: { [json]: json } },
+        ]);
       }),
       { numRuns: 40 },
     );
@@ -206,118 +225,149 @@ describe("an answer", () => {
 });
 
 const user = (content: unknown) => ({ role: "user", content });
-const chatBody = (fields: object): string =>
-  JSON.stringify({ model: "test/tollgate/scripted", messages: [user("Hello")], ...fields });
 const many = <Value>(count: number, value: (at: number) => Value): readonly Value[] =>
   Array.from({ length: count }, (_, at) => value(at));
 const nested = (depth: number): unknown => JSON.parse(`${"[".repeat(depth)}${"]".repeat(depth)}`);
-const tool = (parameters: unknown, at = 0) => ({
-  type: "function",
-  function: { name: `tool_${at}`, parameters },
-});
 const keys = (count: number) => Object.fromEntries(many(count, (at) => [`key${at}`, "x"]));
 
-/** Bodies that must cost nothing, and the largest ones of their kind that are accepted. */
-const bodies: Readonly<
-  Record<
-    string,
-    readonly (readonly [
-      name: string,
-      rejected: string | Uint8Array<ArrayBuffer>,
-      accepted: string,
-    ])[]
-  >
-> = {
-  "nests too deeply (S30)": [
-    [
-      "a message",
-      chatBody({}).replace('"Hello"', `${"[".repeat(5_000)}${"]".repeat(5_000)}`),
-      chatBody({}),
-    ],
-    [
-      "a schema",
-      chatBody({ tools: [tool({ type: "object", x: nested(33) })] }),
-      chatBody({ tools: [tool({ type: "object", x: nested(30) })] }),
-    ],
-    ["nothing but brackets", "[".repeat(100_000), chatBody({})],
-    ["an unknown field", chatBody({ x: nested(64) }), chatBody({})],
-  ],
-  "has too many values (S31)": [
-    [
-      "messages",
-      chatBody({ messages: many(2_001, () => user("x")) }),
-      chatBody({ messages: many(2_000, () => user("x")) }),
-    ],
-    [
-      "tools",
-      chatBody({ tools: many(129, (at) => tool({}, at)) }),
-      chatBody({ tools: many(128, (at) => tool({}, at)) }),
-    ],
-    ["members", chatBody(keys(257)), chatBody({})],
-    ["metadata", chatBody({ metadata: keys(17) }), chatBody({ metadata: keys(16) })],
-    ["empty objects", chatBody({ messages: many(1_000_000, () => ({})) }), chatBody({})],
-  ],
-  "means something else to another parser (S32)": [
-    ["a member twice", chatBody({}).replace("{", '{"model":"other/a/b",'), chatBody({})],
-    [
-      "a member twice, once escaped",
-      chatBody({}).replace("{", '{"mo\\u0064el":"other/a/b",'),
-      chatBody({}),
-    ],
-    ["__proto__", chatBody({}).replace("{", '{"__proto__":{"isAdmin":true},'), chatBody({})],
-    ["constructor", chatBody({ constructor: { prototype: { isAdmin: true } } }), chatBody({})],
-    [
-      "__proto__ in metadata",
-      chatBody({}).replace("{", '{"metadata":{"__proto__":"x"},'),
-      chatBody({}),
-    ],
-    [
-      "an integer beyond 2^53",
-      chatBody({}).replace("{", '{"seed":9007199254740993,'),
-      chatBody({ seed: 9_007_199_254_740_991 }),
-    ],
-    [
-      "a number beyond all bounds",
-      chatBody({}).replace("{", '{"temperature":1e400,'),
-      chatBody({ temperature: 1 }),
-    ],
-  ],
-  "is not well-formed Unicode (S33)": [
-    [
-      "half a surrogate pair",
-      chatBody({}).replace("Hello", "\\ud800"),
-      chatBody({}).replace("Hello", "\\ud83d\\ude00"),
-    ],
-    [
-      "half a pair in a name",
-      chatBody({}).replace("{", '{"metadata":{"\\udc00":"x"},'),
-      chatBody({}),
-    ],
-    [
-      "bytes that are not UTF-8",
-      Buffer.from(chatBody({}).replace("Hello", "\u00ff"), "latin1"),
-      chatBody({}),
-    ],
-    [
-      "an overlong slash",
-      Buffer.from(chatBody({}).replace("Hello", "\u00c0\u00af"), "latin1"),
-      chatBody({}),
-    ],
-  ],
-};
+/** How an endpoint says what the bodies below say. */
+interface Family {
+  readonly path: string;
+  /** The list of messages in its bodies. */
+  readonly list: string;
+  /** The fields that every body needs. */
+  readonly fields: object;
+  readonly tool: (schema: unknown, at?: number) => object;
+  /** A field whose value is any integer. */
+  readonly integer: string;
+  /** Whether its metadata has keys of the client's choice. */
+  readonly hasMetadata: boolean;
+}
 
-describe.each(Object.entries(bodies))("a body that %s", (_, rows) => {
-  it.each(rows)("is rejected before anything happens: %s", async (_name, rejected, accepted) => {
+const families: readonly Family[] = [
+  {
+    path: "chat/completions",
+    list: "messages",
+    fields: {},
+    tool: (parameters, at = 0) => ({
+      type: "function",
+      function: { name: `tool_${at}`, parameters },
+    }),
+    integer: "seed",
+    hasMetadata: true,
+  },
+  {
+    path: "responses",
+    list: "input",
+    fields: {},
+    tool: (parameters, at = 0) => ({
+      type: "function",
+      name: `tool_${at}`,
+      parameters,
+      strict: false,
+    }),
+    integer: "max_output_tokens",
+    hasMetadata: true,
+  },
+  {
+    path: "messages",
+    list: "messages",
+    fields: { max_tokens: 64 },
+    tool: (input_schema, at = 0) => ({ name: `tool_${at}`, input_schema }),
+    integer: "top_k",
+    hasMetadata: false,
+  },
+];
+
+type BadBody = readonly [
+  name: string,
+  rejected: string | Uint8Array<ArrayBuffer>,
+  accepted: string,
+];
+
+/** Bodies that must cost nothing, and the largest ones of their kind that are accepted. */
+function bodiesOf({
+  list,
+  fields,
+  tool,
+  integer,
+  hasMetadata,
+}: Family): Readonly<Record<string, readonly BadBody[]>> {
+  const bodyOf = (more: object): string =>
+    JSON.stringify({
+      model: "test/tollgate/scripted",
+      [list]: [user("Hello")],
+      ...fields,
+      ...more,
+    });
+  const good = bodyOf({});
+  const schema = (depth: number) => bodyOf({ tools: [tool({ type: "object", x: nested(depth) })] });
+  const tools = (count: number) =>
+    bodyOf({ tools: many(count, (at) => tool({ type: "object" }, at)) });
+  const messages = (count: number) => bodyOf({ [list]: many(count, () => user("x")) });
+  const beginning = (text: string) => good.replace("{", `{${text},`);
+  const bytes = (text: string) => Buffer.from(good.replace("Hello", text), "latin1");
+  return {
+    "nests too deeply (S30)": [
+      ["a message", good.replace('"Hello"', `${"[".repeat(5_000)}${"]".repeat(5_000)}`), good],
+      ["a schema", schema(33), schema(30)],
+      ["nothing but brackets", "[".repeat(100_000), good],
+      ["an unknown field", bodyOf({ x: nested(64) }), good],
+    ],
+    "has too many values (S31)": [
+      ["messages", messages(2_001), messages(2_000)],
+      ["tools", tools(129), tools(128)],
+      ["members", bodyOf(keys(257)), good],
+      ...(hasMetadata
+        ? [["metadata", bodyOf({ metadata: keys(17) }), bodyOf({ metadata: keys(16) })] as const]
+        : []),
+      ["empty objects", bodyOf({ [list]: many(1_000_000, () => ({})) }), good],
+    ],
+    "means something else to another parser (S32)": [
+      ["a member twice", beginning('"model":"other/a/b"'), good],
+      ["a member twice, once escaped", beginning('"mo\\u0064el":"other/a/b"'), good],
+      ["__proto__", beginning('"__proto__":{"isAdmin":true}'), good],
+      ["constructor", bodyOf({ constructor: { prototype: { isAdmin: true } } }), good],
+      ["__proto__ in metadata", beginning('"metadata":{"__proto__":"x"}'), good],
+      [
+        "an integer beyond 2^53",
+        beginning(`"${integer}":9007199254740993`),
+        bodyOf({ [integer]: 9_007_199_254_740_991 }),
+      ],
+      ["a number beyond all bounds", beginning('"temperature":1e400'), bodyOf({ temperature: 1 })],
+    ],
+    "is not well-formed Unicode (S33)": [
+      [
+        "half a surrogate pair",
+        good.replace("Hello", "\\ud800"),
+        good.replace("Hello", "\\ud83d\\ude00"),
+      ],
+      ["half a pair in a name", beginning('"metadata":{"\\udc00":"x"}'), good],
+      ["bytes that are not UTF-8", bytes("\u00ff"), good],
+      ["an overlong slash", bytes("\u00c0\u00af"), good],
+    ],
+  };
+}
+
+const everyBody = families.flatMap((family) =>
+  Object.entries(bodiesOf(family)).flatMap(([fault, rows]) =>
+    rows.map((row) => [family.path, fault, ...row] as const),
+  ),
+);
+
+describe("a body for", () => {
+  it.each(everyBody)("%s that %s is rejected before anything happens: %s", async (...of) => {
+    const [path, , , rejected, accepted] = of;
     const test = await createTestGateway();
     const pristine = Reflect.ownKeys(Object.prototype);
     const before = await written(test.gateway);
-    const answer = await send(test, rejected);
+    const answer = await send(test, path, rejected);
     expect([400, 413]).toContain(answer.status);
     expect(answer.headers.get("x-should-retry")).toBe("false");
     await answer.text();
     expect(test.provider.calls).toEqual([]);
     expect(await written(test.gateway)).toEqual(before);
     expect(Reflect.ownKeys(Object.prototype)).toEqual(pristine);
-    expect((await send(test, accepted)).status).toBe(200);
+    expect((await send(test, path, accepted)).status).toBe(200);
   });
 });

@@ -3,9 +3,10 @@ import { ProviderError } from "@tollgate/core/provider";
 import type { Store } from "@tollgate/core/store";
 import { countingIds, createTestGateway, type TestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
-import { eventLog } from "./event-log.ts";
+import { endpoints } from "./endpoints.ts";
+import { type EventLog, eventLog } from "./event-log.ts";
 import { stores } from "./stores.ts";
-import { completionOf, failureOf } from "./wire.ts";
+import { failureOf } from "./wire.ts";
 import { heldOn } from "./written.ts";
 
 // "Hello" is estimated at 10 tokens of input; with a cap of 10 a request holds 20 tokens, or 30,000 nanodollars.
@@ -15,6 +16,8 @@ async function counter(gateway: TestGateway["gateway"], id: string) {
   const { data } = await gateway.budgets.status({ id });
   return data.map(({ settled, held }) => ({ settled, held }));
 }
+
+const textOf = async (answer: Promise<Response>): Promise<string> => (await answer).text();
 
 describe.each(stores)("a hard budget on %s", (_, open) => {
   it.each([
@@ -85,34 +88,30 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
   /** Each way in which a request can end, and the amounts it settles on three budgets. */
   const endings: readonly (readonly [
     name: string,
-    run: (test: TestGateway, log: ReturnType<typeof eventLog>) => Promise<unknown>,
+    run: (test: TestGateway, log: EventLog) => Promise<unknown>,
     settled: readonly [requests: number, tokens: number, usd: number],
   ])[] = [
-    [
-      "completed, plain",
-      async ({ gateway, chat }) => completionOf(gateway.fetch(chat(capped))),
-      [1, 15, 20_000],
-    ],
+    ["completed, plain", ({ gateway, chat }) => textOf(gateway.fetch(chat())), [1, 15, 20_000]],
     [
       "completed, streamed",
-      async ({ gateway, chat }) => (await gateway.fetch(chat({ ...capped, stream: true }))).text(),
+      ({ gateway, chat }) => textOf(gateway.fetch(chat({ stream: true }))),
       [1, 15, 20_000],
     ],
     [
       "refused by the policy",
-      ({ gateway, chat }) => failureOf(gateway.fetch(chat({ model: "test/a/forbidden" }))),
+      ({ gateway, chat }) => textOf(gateway.fetch(chat({ model: "test/a/forbidden" }))),
       [0, 0, 0],
     ],
     [
       "refused by one of its budgets",
-      ({ gateway, chat }) => failureOf(gateway.fetch(chat({ model: "test/a/dear" }))),
+      ({ gateway, chat }) => textOf(gateway.fetch(chat({ model: "test/a/dear" }))),
       [0, 0, 0],
     ],
     [
       "failed, answered with an error status",
       ({ gateway, provider, chat, clock }) => {
         provider.fail(new ProviderError("Busy.", busy), { times: 3 });
-        return clock.until(failureOf(gateway.fetch(chat(capped))));
+        return clock.until(textOf(gateway.fetch(chat())));
       },
       [1, 0, 0],
     ],
@@ -120,7 +119,7 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
       "failed, before the first event, outcome unknown",
       ({ gateway, provider, chat }) => {
         provider.fail(down);
-        return failureOf(gateway.fetch(chat(capped)));
+        return textOf(gateway.fetch(chat()));
       },
       [1, 20, 30_000],
     ],
@@ -128,7 +127,7 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
       "failed in mid-stream",
       async ({ gateway, provider, chat }) => {
         provider.fail(down, { afterEvents: 2, answer: { text: ["123456", "x"] } });
-        await (await gateway.fetch(chat({ ...capped, stream: true }))).text();
+        await textOf(gateway.fetch(chat({ stream: true })));
       },
       [1, 12, 14_000],
     ],
@@ -136,7 +135,7 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
       "silent until the deadline",
       ({ gateway, provider, chat, clock }) => {
         provider.hold();
-        return clock.until(failureOf(gateway.fetch(chat(capped))));
+        return clock.until(textOf(gateway.fetch(chat())));
       },
       [1, 20, 30_000],
     ],
@@ -145,7 +144,7 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
       async ({ gateway, provider, chat }, log) => {
         provider.hold({ afterEvents: 2 });
         provider.reply({ text: ["123456", "x"] });
-        const answer = await gateway.fetch(chat({ ...capped, stream: true }));
+        const answer = await gateway.fetch(chat({ stream: true }));
         await answer.body?.cancel();
         await log.seeing("step.settled");
       },
@@ -156,7 +155,7 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
       async ({ gateway, provider, chat }, log) => {
         const hold = provider.hold();
         const client = new AbortController();
-        const stream = chat({ ...capped, stream: true });
+        const stream = chat({ stream: true });
         const answer = gateway.fetch(new Request(stream, { signal: client.signal }));
         await hold.reached();
         client.abort();
@@ -170,7 +169,7 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
       async ({ gateway, provider, chat }, log) => {
         const hold = provider.hold();
         const client = new AbortController();
-        const answer = gateway.fetch(new Request(chat(capped), { signal: client.signal }));
+        const answer = gateway.fetch(new Request(chat(), { signal: client.signal }));
         await hold.reached();
         client.abort();
         await expect(answer).rejects.toThrow("abort");
@@ -181,7 +180,12 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
     ],
   ];
 
-  it.each(endings)("holds nothing after a request that %s (B2, S17)", async (_, run, settled) => {
+  const everywhere = endpoints.flatMap((endpoint) =>
+    endings.map(([name, ...ending]) => [endpoint.name, name, endpoint, ...ending] as const),
+  );
+
+  it.each(everywhere)("holds nothing after %s that %s (B2, S17)", async (...of) => {
+    const [, , { request, cap }, run, settled] = of;
     const log = eventLog();
     const policy = definePolicy({
       rules: [permit("all"), forbid("forbidden", { model: "test/a/forbidden" })],
@@ -189,7 +193,8 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
     const prices = { "test/a/dear": { input: 1, output: 1 } };
     const { observers } = log;
     const test = await createTestGateway({ store: open(), policy, budgets, prices, observers });
-    await run(test, log);
+    const chat = (fields: object = {}) => request(test.key.secret, { [cap]: 10, ...fields });
+    await run({ ...test, chat }, log);
     const [requests, tokens, usd] = settled;
     const ended = async (id: string) =>
       (await counter(test.gateway, id))[0] ?? { settled: 0, held: 0 };

@@ -10,6 +10,7 @@ import {
   type TestGatewayOptions,
 } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
+import { endpoints } from "./endpoints.ts";
 import { eventLog } from "./event-log.ts";
 import { responsesOf } from "./responses-calls.ts";
 import { stores } from "./stores.ts";
@@ -36,23 +37,29 @@ async function started(open: (typeof stores)[number][1], options: TestGatewayOpt
   return { ...test, log, steps };
 }
 
-/** Both endpoints, asked in the same way. */
-const endpoints = [
-  [
-    "chat completions",
-    ({ gateway, chat }: TestGateway, fields: Fields = {}, headers: Headers = key) =>
-      gateway.fetch(chat(fields, headers)),
-  ],
-  [
-    "responses",
-    ({ gateway, key: { secret } }: TestGateway, fields: Fields = {}, headers: Headers = key) =>
-      responsesOf(gateway, secret).post(fields, headers),
-  ],
-] as const;
+/** Every endpoint, asked in the same way. */
+const asked = endpoints.map(
+  (endpoint) =>
+    [
+      endpoint.name,
+      (test: TestGateway, fields: Fields = {}, headers: Headers = key) =>
+        test.gateway.fetch(endpoint.request(test.key.secret, fields, headers)),
+      endpoint.expectFailure,
+    ] as const,
+);
+
+type Ask = (typeof asked)[number][1];
+const messagesType = "invalid_request_error";
+const notKept = { code: "idempotency_not_kept", messagesType, message: /was not kept/ };
 
 /** The parts of an answer that a client sees, except the id of its request. */
 async function seen(answer: Response) {
-  const { "x-request-id": _, "idempotency-replayed": replayed, ...headers } = headersOf(answer);
+  const {
+    "x-request-id": _,
+    "request-id": _same,
+    "idempotency-replayed": replayed,
+    ...headers
+  } = headersOf(answer);
   return { status: answer.status, headers, text: await answer.text(), replayed: replayed ?? null };
 }
 
@@ -61,7 +68,7 @@ function headersOf(answer: Response): Headers {
 }
 
 describe.each(stores)("an Idempotency-Key on %s", (_, open) => {
-  describe.each(endpoints)("with %s", (_endpoint, ask) => {
+  describe.each(asked)("with %s", (_endpoint, ask, expectFailure) => {
     it.each([
       ["plain", false],
       ["streamed", true],
@@ -94,9 +101,10 @@ describe.each(stores)("an Idempotency-Key on %s", (_, open) => {
       });
       const [step] = await test.steps();
       expect(repeat.headers.get("x-service-policy-decision-id")).toBe(step?.decisionId);
-      expect(await failureOf(repeat)).toMatchObject({
-        type: "idempotency_error",
+      await expectFailure(repeat, {
         code: "idempotency_in_progress",
+        messagesType,
+        message: /still running/,
       });
       hold.release();
       const first = await asked;
@@ -112,18 +120,22 @@ describe.each(stores)("an Idempotency-Key on %s", (_, open) => {
         const answer = await other;
         expect(answer.status).toBe(422);
         expect(answer.headers.get("x-should-retry")).toBe("false");
-        expect(await failureOf(answer)).toMatchObject({ code: "idempotency_mismatch" });
+        await expectFailure(answer, {
+          code: "idempotency_mismatch",
+          messagesType,
+          message: /different body or data class/,
+        });
       }
       expect(test.provider.calls).toHaveLength(1);
     });
 
-    it("answers a repeat of a request with store: false with 409, and never calls twice", async () => {
-      const test = await started(open);
-      await (await ask(test, { store: false })).text();
-      const repeat = await ask(test, { store: false });
+    it("answers a repeat of a request whose answer wasn't kept with 409, and never calls twice", async () => {
+      const test = await started(open, { policy: digestPolicy() });
+      await (await ask(test)).text();
+      const repeat = await ask(test);
       expect(repeat.status).toBe(409);
       expect(repeat.headers.get("x-should-retry")).toBe("false");
-      expect(await failureOf(repeat)).toMatchObject({ code: "idempotency_not_kept" });
+      await expectFailure(repeat, notKept);
       expect(test.provider.calls).toHaveLength(1);
     });
 
@@ -143,8 +155,7 @@ describe.each(stores)("an Idempotency-Key on %s", (_, open) => {
       const other = { "idempotency-key": "larger" };
       const large = await seen(await ask(test, { stream }, other));
       expect(large.text).toContain(stream ? "x".repeat(1_000) : "x".repeat(1_100_000));
-      const repeat = await ask(test, { stream }, other);
-      expect(await failureOf(repeat)).toMatchObject({ code: "idempotency_not_kept" });
+      await expectFailure(ask(test, { stream }, other), notKept);
       expect(test.provider.calls).toHaveLength(2);
     });
 
@@ -402,8 +413,21 @@ describe.each(stores)("an Idempotency-Key on %s", (_, open) => {
     expect(await failureOf(repeat)).toMatchObject({ code: "idempotency_not_kept" });
   });
 
+  it("gets no answer again of a request with store: false", async () => {
+    const test = await started(open);
+    const responses = responsesOf(test.gateway, test.key.secret);
+    const ways = [
+      () => test.gateway.fetch(test.chat({ store: false }, key)),
+      () => responses.post({ store: false }, key),
+    ];
+    for (const ask of ways) {
+      await (await ask()).text();
+      expect(await failureOf(ask())).toMatchObject({ code: "idempotency_not_kept" });
+    }
+    expect(test.provider.calls).toHaveLength(2);
+  });
+
   it.each([
-    ["the policy keeps only digests", { policy: digestPolicy() }],
     ["responses may be removed before 24 hours", { retention: { responses: "24h" } }],
     ["transcripts may be removed before 24 hours", { retention: { transcripts: "24h" } }],
   ] as const)("gets no answer again if %s", async (_case, options) => {
@@ -570,7 +594,7 @@ function digestPolicy() {
 /** Asks with a signal, and reads the whole answer. */
 async function leaving(
   test: TestGateway,
-  ask: (typeof endpoints)[number][1],
+  ask: Ask,
   fields: Fields,
   signal: AbortSignal,
 ): Promise<string> {

@@ -84,6 +84,11 @@ export type MessageFailure = z.infer<typeof failure>;
 type Fields = Readonly<Record<string, unknown>>;
 type Headers = Readonly<Record<string, string>>;
 
+/** Reads an error of the Messages API. */
+export async function failureIn(answer: Response | Promise<Response>): Promise<MessageFailure> {
+  return failure.parse(await (await answer).json());
+}
+
 /** Requests to `POST /v1/messages` with one API key. */
 export interface MessagesCalls {
   /** May fail. Default: model `test/tollgate/scripted`, 64 tokens at most, the message `Hello`. */
@@ -144,7 +149,7 @@ export function eventsIn(text: string): readonly MessageEvent[] {
     .slice(0, -2)
     .split("\n\n")
     .map((lines) => {
-      const [, name, data = ""] = /^event: (\w+)\ndata: (.*)$/.exec(lines) ?? [];
+      const [, name, data = ""] = /^event: (\w+)\ndata: ([^\r\n]*)$/.exec(lines) ?? [];
       const read = event.parse(JSON.parse(data));
       if (read.type !== name) throw new Error(`The event ${name} has the type ${read.type}.`);
       return read;

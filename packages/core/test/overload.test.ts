@@ -5,7 +5,7 @@ import type { Store } from "@tollgate/core/store";
 import { memoryStore } from "@tollgate/store-memory";
 import { createTestGateway, type TestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
-import { failureOf } from "./wire.ts";
+import { endpoints } from "./endpoints.ts";
 
 const say = (content: string) => ({ messages: [{ role: "user", content }] });
 const kilobyte = say("x".repeat(1_000));
@@ -37,22 +37,30 @@ async function busyGateway(options: Parameters<typeof createTestGateway>[0]) {
 }
 
 describe("request bodies in flight", () => {
-  it("are limited per key: a further request gets 503, opens no Step and asks no provider", async () => {
-    const test = await busyGateway({ limits: { bytesInFlightPerKey: 2_500 } });
-    const { gateway, provider, first, second, begin, finish } = test;
-    await begin(first, 2);
-    const answer = await gateway.fetch(first(kilobyte));
-    expect(answer.status).toBe(503);
-    expect(answer.headers.get("retry-after")).toBe("1");
-    expect(answer.headers.get("x-should-retry")).toBe("true");
-    expect(await failureOf(answer)).toMatchObject({ code: "overloaded", type: "server_error" });
-    expect(provider.calls).toHaveLength(2);
-    const { data } = await gateway.steps.list({ organizationId: test.key.organizationId });
-    expect(data).toHaveLength(2);
-    await begin(second);
-    await finish();
-    expect(await statusOf(gateway.fetch(first(kilobyte)))).toBe(200);
-  });
+  it.each(endpoints)(
+    "are limited per key: a further $name gets 503, opens no Step and asks no provider",
+    async ({ request, says, expectFailure }) => {
+      const test = await busyGateway({ limits: { bytesInFlightPerKey: 2_500 } });
+      const { gateway, provider, first, second, begin, finish } = test;
+      await begin(first, 2);
+      const further = () => gateway.fetch(request(test.key.secret, says("x".repeat(1_000))));
+      const answer = await further();
+      expect(answer.status).toBe(503);
+      expect(answer.headers.get("retry-after")).toBe("1");
+      expect(answer.headers.get("x-should-retry")).toBe("true");
+      await expectFailure(answer, {
+        code: "overloaded",
+        messagesType: "overloaded_error",
+        message: /too much to do/,
+      });
+      expect(provider.calls).toHaveLength(2);
+      const { data } = await gateway.steps.list({ organizationId: test.key.organizationId });
+      expect(data).toHaveLength(2);
+      await begin(second);
+      await finish();
+      expect(await statusOf(further())).toBe(200);
+    },
+  );
 
   it("are refused before any byte is read, by the length that they announce (H8)", async () => {
     const test = await busyGateway({ limits: { bytesInFlightPerKey: 2_500 } });
@@ -124,14 +132,19 @@ describe("request bodies in flight", () => {
     expect(await statusOf(gateway.fetch(chat(kilobyte)))).toBe(200);
   });
 
-  it.each([
+  const ends = [
     ["completed", 200, {}],
     ["failed", 502, { fails: true }],
     ["streamed", 200, { stream: true }],
     ["denied", 403, { model: "test/acme/forbidden" }],
     ["invalid", 400, { temperature: "warm" }],
-  ] as const)("count no longer once a request is %s", async (_, status, { ...fields }) => {
-    const { gateway, provider, chat } = await createTestGateway({
+  ] as const;
+  const everywhere = endpoints.flatMap((endpoint) =>
+    ends.map((end) => [endpoint.name, ...end, endpoint] as const),
+  );
+  it.each(everywhere)("count no longer once a %s is %s", async (...of) => {
+    const [, , status, { ...fields }, { request, says }] = of;
+    const { gateway, provider, key } = await createTestGateway({
       retries: { max: 0 },
       limits: { bytesInFlightPerKey: 1_200 },
       policy: definePolicy({
@@ -142,22 +155,27 @@ describe("request bodies in flight", () => {
     for (let round = 0; round < 3; round++) {
       if (fails)
         provider.fail(new ProviderError("It failed.", { reason: "fault", delivery: "answered" }));
-      const answer = await gateway.fetch(chat({ ...kilobyte, ...sent }));
+      const large = request(key.secret, { ...says("x".repeat(1_000)), ...sent });
+      const answer = await gateway.fetch(large);
       expect(answer.status).toBe(status);
       await answer.text();
     }
   });
 
-  it("count no longer once the client of a stream has left", async () => {
-    const test = await createTestGateway({ limits: { bytesInFlightPerKey: 1_200 } });
-    for (let round = 0; round < 3; round++) {
-      test.provider.reply({ text: ["one", "two"] });
-      const answer = await test.gateway.fetch(test.chat({ ...kilobyte, stream: true }));
-      expect(answer.status).toBe(200);
-      await answer.body?.cancel();
-      await test.clock.advance(1);
-    }
-  });
+  it.each(endpoints)(
+    "count no longer once the client of a streamed $name has left",
+    async (endpoint) => {
+      const test = await createTestGateway({ limits: { bytesInFlightPerKey: 1_200 } });
+      for (let round = 0; round < 3; round++) {
+        test.provider.reply({ text: ["one", "two"] });
+        const fields = { ...endpoint.says("x".repeat(1_000)), stream: true };
+        const answer = await test.gateway.fetch(endpoint.request(test.key.secret, fields));
+        expect(answer.status).toBe(200);
+        await answer.body?.cancel();
+        await test.clock.advance(1);
+      }
+    },
+  );
 });
 
 it("admits as many requests as the process may answer at once, and the last quarter fairly", async () => {

@@ -2,6 +2,7 @@ import { everyOrganization } from "@tollgate/core";
 import { definePolicy, forbid, permit } from "@tollgate/core/policy";
 import { createTestGateway, faultyStore, type TestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
+import { endpoints } from "./endpoints.ts";
 import { stores } from "./stores.ts";
 import { failureOf } from "./wire.ts";
 
@@ -55,32 +56,37 @@ describe.each(stores)("a rate limit on %s", (_, open) => {
     expect(data.map(({ openedAt }) => openedAt - start)).toEqual([10_000, 10_000]);
   });
 
-  it("says when to try again, in the headers that SDKs read", async () => {
-    const rateLimits = [{ id: "rpm", limit: { requests: 6 }, per: "minute" }] as const;
-    const test = await createTestGateway({ store: open(), rateLimits });
-    const first = await test.gateway.fetch(test.chat());
-    await first.text();
-    expect(Object.fromEntries(first.headers)).toMatchObject({
-      "x-ratelimit-limit-requests": "6",
-      "x-ratelimit-remaining-requests": "0",
-      "x-ratelimit-reset-requests": "10s",
-    });
-    await test.clock.advance(2_500);
-    const refused = await test.gateway.fetch(test.chat({ stream: true }));
-    expect(refused.status).toBe(429);
-    expect(Object.fromEntries(refused.headers)).toMatchObject({
-      "retry-after": "8",
-      "retry-after-ms": "7500",
-      "x-ratelimit-limit-requests": "6",
-      "x-ratelimit-remaining-requests": "0",
-      "x-ratelimit-reset-requests": "7.5s",
-    });
-    expect(await failureOf(refused)).toMatchObject({
-      type: "rate_limit_error",
-      code: "rate_limit_exceeded",
-      message: "The rate limit rpm is reached. Try again in 7.5s.",
-    });
-  });
+  it.each(endpoints)(
+    "says when to try again, in the headers that SDKs read: $name",
+    async (endpoint) => {
+      const rateLimits = [{ id: "rpm", limit: { requests: 6 }, per: "minute" }] as const;
+      const test = await createTestGateway({ store: open(), rateLimits });
+      const ask = (fields: object = {}) =>
+        test.gateway.fetch(endpoint.request(test.key.secret, fields));
+      const first = await ask();
+      await first.text();
+      expect(Object.fromEntries(first.headers)).toMatchObject({
+        "x-ratelimit-limit-requests": "6",
+        "x-ratelimit-remaining-requests": "0",
+        "x-ratelimit-reset-requests": "10s",
+      });
+      await test.clock.advance(2_500);
+      const refused = await ask({ stream: true });
+      expect(refused.status).toBe(429);
+      expect(Object.fromEntries(refused.headers)).toMatchObject({
+        "retry-after": "8",
+        "retry-after-ms": "7500",
+        "x-ratelimit-limit-requests": "6",
+        "x-ratelimit-remaining-requests": "0",
+        "x-ratelimit-reset-requests": "7.5s",
+      });
+      await endpoint.expectFailure(refused, {
+        code: "rate_limit_exceeded",
+        messagesType: "rate_limit_error",
+        message: /^The rate limit rpm is reached\. Try again in 7\.5s\.$/,
+      });
+    },
+  );
 
   it("reserves tokens by the estimate and corrects them by the usage", async () => {
     const rateLimits = [{ id: "tpm", limit: { tokens: 60 }, per: "minute", burst: 40 }] as const;

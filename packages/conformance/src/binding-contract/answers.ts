@@ -1,9 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { Binding } from "./binding.ts";
-import { bodies, chatPath, drive, endpoints } from "./drive.ts";
+import { bodies, chatPath, drive, endpoints, messagesPath, responsesPath } from "./drive.ts";
 import { describeOpenAi } from "./openai-loop.ts";
 
-const closing = { [chatPath]: "data: [DONE]", "/v1/responses": "response.completed" } as const;
+const closing = {
+  [chatPath]: "data: [DONE]",
+  [responsesPath]: "response.completed",
+  [messagesPath]: "message_stop",
+} as const;
 
 /** Answers and their headers, plain and streamed. */
 export function describeAnswers(binding: Binding): void {

@@ -26,15 +26,21 @@ export interface DrivenGateway extends TestGateway {
 
 export const chatPath = "/v1/chat/completions";
 export const responsesPath = "/v1/responses";
+export const messagesPath = "/v1/messages";
 export const model = "test/tollgate/scripted";
 
 /** The minimal valid body of each endpoint. */
 export const bodies = {
   [chatPath]: (text = "Hello") => ({ model, messages: [{ role: "user", content: text }] }),
   [responsesPath]: (text = "Hello") => ({ model, input: text }),
+  [messagesPath]: (text = "Hello") => ({
+    model,
+    max_tokens: 4_096,
+    messages: [{ role: "user", content: text }],
+  }),
 } as const;
 
-export const endpoints = [chatPath, responsesPath] as const;
+export const endpoints = [chatPath, responsesPath, messagesPath] as const;
 
 /** Serves a gateway through the binding until the test is over. */
 export async function drive(
@@ -77,8 +83,22 @@ export async function drive(
 
 /** The error of an answer in the gateway's format. Throws for any other answer. */
 export async function errorOf(answer: Response): Promise<{ readonly code: unknown }> {
+  const error = await anyErrorOf(answer);
+  if ("code" in error) return error;
+  throw new Error(`not an error of a gateway: ${JSON.stringify(error)}`);
+}
+
+/** The members of an error, in the order in which each endpoint sends them. */
+export const errorMembers = {
+  [chatPath]: ["message", "type", "param", "code"],
+  [responsesPath]: ["message", "type", "param", "code"],
+  [messagesPath]: ["type", "message"],
+} as const;
+
+/** The error of an answer of any endpoint. Throws for any other answer. */
+export async function anyErrorOf(answer: Response): Promise<object> {
   const body: unknown = await answer.json();
   const error = typeof body === "object" && body !== null && "error" in body ? body.error : null;
-  if (typeof error === "object" && error !== null && "code" in error) return error;
+  if (typeof error === "object" && error !== null && "message" in error) return error;
   throw new Error(`not an error of a gateway: ${JSON.stringify(body)}`);
 }

@@ -68,6 +68,27 @@ export async function askRespond(
   return ask(world, state, request);
 }
 
+export async function askMessage(
+  world: World,
+  state: HistoryState,
+  command: CommandOf<"message">,
+): Promise<unknown> {
+  const conversation = command.after === null ? undefined : at(state.conversations, command.after);
+  const request = {
+    secret: secretAt(state, command.key),
+    path: "messages",
+    body: {
+      model: scripted,
+      max_tokens: 64,
+      system: "Be brief",
+      messages: [...(conversation?.messages ?? []), userMessage(command.words)],
+      tools: [{ name: "look", input_schema: { type: "object" } }],
+      stream: command.stream,
+    },
+  };
+  return ask(world, state, request);
+}
+
 export async function retry(world: World, state: HistoryState): Promise<unknown> {
   return state.last === null ? null : ask(world, state, state.last);
 }

@@ -25,6 +25,14 @@ export type Command =
       readonly store: boolean;
       readonly words: number;
     }
+  | {
+      readonly type: "message";
+      readonly key: number;
+      /** The conversation it continues; null starts one. */
+      readonly after: number | null;
+      readonly stream: boolean;
+      readonly words: number;
+    }
   /** A streamed chat whose answer takes twenty seconds, so that other commands run meanwhile. */
   | { readonly type: "chatSlowly"; readonly key: number; readonly words: number }
   | { readonly type: "retry" }
@@ -71,6 +79,16 @@ const anyCommand: fc.Arbitrary<Command> = fc.oneof(
       after: fc.option(reference, { freq: 3 }),
       stream,
       store: fc.boolean(),
+      words,
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      type: fc.constant("message" as const),
+      key,
+      after: fc.option(reference, { freq: 3 }),
+      stream,
       words,
     }),
   },

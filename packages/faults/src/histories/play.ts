@@ -6,6 +6,7 @@ import type { EmptyStores } from "../stores/empty-stores.ts";
 import { administer } from "./administer.ts";
 import {
   askChat,
+  askMessage,
   askRespond,
   beginSlowly,
   type HistoryState,
@@ -75,6 +76,8 @@ async function perform(
       return askChat(world, state, command);
     case "respond":
       return askRespond(world, state, command);
+    case "message":
+      return askMessage(world, state, command);
     case "chatSlowly":
       return beginSlowly(world, state, command);
     case "retry":

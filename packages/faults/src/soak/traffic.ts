@@ -17,7 +17,15 @@ const model = "up/vendor/model";
 const tools = {
   chat: [{ type: "function", function: { name: "get_weather" } }],
   responses: [{ type: "function", name: "get_weather" }],
+  messages: [{ name: "get_weather", input_schema: { type: "object" } }],
 };
+/** The path of every endpoint, with the body that says something. */
+type Endpoint = readonly [path: string, bodyOf: (to: Sent) => object];
+const endpoints: readonly [Endpoint, ...Endpoint[]] = [
+  ["chat/completions", (to: Sent) => ({ messages: [user(to)] })],
+  ["responses", (to: Sent) => ({ input: user(to).content })],
+  ["messages", (to: Sent) => ({ messages: [user(to)], max_tokens: 64 })],
+];
 const badBodies = [
   "",
   "{",
@@ -89,7 +97,7 @@ export function createTraffic(
     return answer;
   }
 
-  const scenarios: Readonly<Record<string, (to: Sent, stream: boolean) => Promise<unknown>>> = {
+  const scenarios: Scenarios = {
     chat: (to, stream) => post(to, "chat/completions", { stream, messages: [user(to)] }),
     async conversation(to, stream) {
       const messages: unknown[] = [user(to)];
@@ -126,16 +134,17 @@ export function createTraffic(
     },
     "responses with tools": (to, stream) =>
       post(to, "responses", { stream, input: user(to).content, tools: tools.responses }),
+    ...scenariosOfMessages(post),
     async "a client that leaves"(to) {
       const client = new AbortController();
       const timer = setTimeout(() => client.abort(), random() * 60);
-      const path = random() < 0.5 ? "chat/completions" : "responses";
-      const body = path === "responses" ? { input: user(to).content } : { messages: [user(to)] };
-      await post(to, path, { stream: true, ...body }, client.signal);
+      const [path, bodyOf] = pick(random, endpoints);
+      await post(to, path, { stream: true, ...bodyOf(to) }, client.signal);
       clearTimeout(timer);
     },
     async "bad input"(to) {
-      const { status, body } = await send(to, "chat/completions", {
+      const [path] = pick(random, endpoints);
+      const { status, body } = await send(to, path, {
         method: "POST",
         body: pick(random, badBodies),
       });
@@ -163,6 +172,24 @@ export function createTraffic(
   };
 }
 
+type Post = (to: Sent, path: string, body: object) => Promise<ReceivedAnswer>;
+type Scenarios = Readonly<Record<string, (to: Sent, stream: boolean) => Promise<unknown>>>;
+
+function scenariosOfMessages(post: Post): Scenarios {
+  return {
+    async "a tool loop of Messages"(to, stream) {
+      const asked = { max_tokens: 64, tools: tools.messages };
+      const first = await post(to, "messages", { ...asked, messages: [user(to)] });
+      const message = wholeAnswer(first)?.message;
+      if (!message) return;
+      const content = [{ type: "tool_result", tool_use_id: "call_1", content: "sunny" }];
+      const messages = [user(to), message, { role: "user", content }];
+      await post(to, "messages", { ...asked, stream, messages });
+    },
+    "counted tokens": (to) => post(to, "messages/count_tokens", { messages: [user(to)] }),
+  };
+}
+
 function entryAt<Value>(
   values: Readonly<Record<string, Value>>,
   random: Random,
@@ -186,6 +213,6 @@ function wholeAnswer(answer: ReceivedAnswer) {
 
 /** The id of an answer names its Step. */
 function stepOf(id: string): string {
-  const name = id.replace(/^(chatcmpl-|resp_)/, "");
+  const name = id.replace(/^(chatcmpl-|resp_|msg_)/, "");
   return name.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }

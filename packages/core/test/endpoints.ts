@@ -1,0 +1,79 @@
+import { expect } from "vitest";
+import { failureIn } from "./messages-calls.ts";
+import { failureOf } from "./wire.ts";
+
+type Headers = Readonly<Record<string, string>>;
+
+/** One of the endpoints that open Steps, asked as the others are. */
+export interface Endpoint {
+  readonly name: string;
+  /** The fields of a user's message. */
+  says(content: string): object;
+  /** The field that caps the output. */
+  readonly cap: string;
+  /** The part of a stream that says that its answer is complete. */
+  readonly completes: RegExp;
+  /** A signed request to `test/tollgate/scripted` that says `Hello`, with the default cap of 4,096 tokens. */
+  request(secret: string, fields?: object, headers?: Headers): Request;
+  /** Checks that an answer is this error in the endpoint's own form. */
+  expectFailure(answer: Response | Promise<Response>, failure: Failure): Promise<void>;
+}
+
+interface Failure {
+  readonly code: string;
+  /** The type of the Messages API, whose errors have no code. */
+  readonly messagesType: string;
+  readonly message: RegExp;
+}
+
+const model = "test/tollgate/scripted";
+const inMessages = (content: string) => ({ messages: [{ role: "user", content }] });
+const inInput = (input: string) => ({ input });
+
+const posted =
+  (path: string, body: object): Endpoint["request"] =>
+  (secret, fields = {}, headers = {}) =>
+    new Request(`http://in-process/v1/${path}`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        authorization: `Bearer ${secret}`,
+        ...headers,
+      },
+      body: JSON.stringify({ model, ...body, ...fields }),
+    });
+
+const expectCode: Endpoint["expectFailure"] = async (answer, { code, message }) =>
+  expect(await failureOf(answer)).toMatchObject({ code, message: expect.stringMatching(message) });
+
+/** Every endpoint that opens Steps. */
+export const endpoints: readonly Endpoint[] = [
+  {
+    name: "POST /v1/chat/completions",
+    cap: "max_completion_tokens",
+    completes: /"finish_reason":"/,
+    says: inMessages,
+    request: posted("chat/completions", inMessages("Hello")),
+    expectFailure: expectCode,
+  },
+  {
+    name: "POST /v1/responses",
+    cap: "max_output_tokens",
+    completes: /response\.completed/,
+    says: inInput,
+    request: posted("responses", inInput("Hello")),
+    expectFailure: expectCode,
+  },
+  {
+    name: "POST /v1/messages",
+    cap: "max_tokens",
+    completes: /message_delta|message_stop/,
+    says: inMessages,
+    request: posted("messages", { ...inMessages("Hello"), max_tokens: 4_096 }),
+    expectFailure: async (answer, { messagesType: type, message }) =>
+      expect((await failureIn(answer)).error).toEqual({
+        type,
+        message: expect.stringMatching(message),
+      }),
+  },
+];
