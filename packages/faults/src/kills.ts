@@ -1,27 +1,44 @@
-/** `npm run faults -- kills --kills 100 --seed 7`: kills a gateway under load, over and over, on one SQLite file. */
+/**
+ * `npm run faults -- kills --kills 100 --seed 7 --store postgres`: kills a gateway under load, over and over, on one SQLite
+ * file (the default) or in one schema of PostgreSQL.
+ */
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as pause } from "node:timers/promises";
-import { sqliteStore } from "@tollgate/store-sqlite";
 import type { GatewayProcess } from "@tollgate/testing";
-import { readNumbers } from "./arguments.ts";
+import { startPostgres } from "@tollgate/testing/postgres";
+import { readNumbers, readTexts } from "./arguments.ts";
 import { openProcesses, type Processes } from "./processes.ts";
 import { organization } from "./product.ts";
 import { seededRandom } from "./random.ts";
+import { openDatabase } from "./stores/database-location.ts";
 import { goodAnswer } from "./upstream-bytes.ts";
 
 const concurrency = 8;
 const maxLoadMs = 400;
 /** In each life, the leases of earlier lives have lapsed, and their Steps can be folded into sums by hour. */
 const lifeMs = 2 * 3_600_000;
-/** Every third life ends this soon: while it folds. */
+/** Every third life ends this soon: while it folds. The others are counted from their first answer. */
 const foldMs = 15;
-const maxSeconds = 300;
+const maxFirstAnswerMs = 10_000;
+const maxSeconds = 1_800;
+/** Every record is checked this often, because that takes longer the more there are. */
+const killsBetweenChecks = 25;
 
-const { kills, seed } = readNumbers({ kills: 100, seed: Date.now() % 1_000_000_000 });
-process.stdout.write(`${kills} kills, seed ${seed}\n`);
+const defaults = { kills: 100, seed: Date.now() % 1_000_000_000 };
+const { kills, seed } = readNumbers(defaults, ["store"]);
+const { store: kind = "sqlite" } = readTexts([...Object.keys(defaults), "store"]);
+if (kind !== "sqlite" && kind !== "postgres") {
+  process.stderr.write(`--store must be sqlite or postgres, not ${kind}.\n`);
+  process.exit(2);
+}
+process.stdout.write(`${kills} kills on ${kind}, seed ${seed}\n`);
 const random = seededRandom(seed);
 const started = performance.now();
-const processes = await openProcesses(({ send, body }) => send(goodAnswer(body)));
+const server = kind === "postgres" ? await startPostgres({ fsync: true }) : null;
+const processes = await openProcesses(
+  ({ send, body }) => send(goodAnswer(body)),
+  server === null ? undefined : { url: server.url, schema: "tollgate" },
+);
 const failures: string[] = [];
 let acknowledged = 0;
 let recovered = 0;
@@ -33,13 +50,14 @@ for (; killed < kills && performance.now() - started < maxSeconds * 1_000; kille
   // The next process starts during the load, and recovers nothing yet.
   next = processes.start();
   recovered += await recover(gateway, killed + 1);
-  const completed = await loadUntilKilled(
-    gateway,
-    random() * (killed % 3 === 2 ? foldMs : maxLoadMs),
-  );
+  const isFolding = killed % 3 === 2;
+  const completed = await loadUntilKilled(gateway, {
+    afterAnswer: !isFolding,
+    life: random() * (isFolding ? foldMs : maxLoadMs),
+  });
   acknowledged += completed.length;
   failures.push(...(await lost(completed)));
-  if (killed % 10 === 9)
+  if (killed % killsBetweenChecks === killsBetweenChecks - 1)
     failures.push(...integrity(), ...(await processes.problems(false)).filter(isTorn));
 }
 
@@ -51,6 +69,7 @@ const steps = await processes.steps();
 const open = steps.filter(({ outcome }) => outcome === null).length;
 const seconds = Math.round((performance.now() - started) / 1_000);
 await processes.close();
+await server?.stop();
 
 process.stdout.write(
   `${killed} kills in ${seconds} s: ${steps.length} Steps, ${acknowledged} acknowledged, ${recovered} recovered, ${open} open, ${folded} folded at the end\n`,
@@ -69,16 +88,24 @@ async function recover(gateway: GatewayProcess, life: number): Promise<number> {
 }
 
 /** Sends requests on several connections until the process is killed. Returns the Steps with complete answers. */
-async function loadUntilKilled(gateway: GatewayProcess, life: number): Promise<readonly string[]> {
+async function loadUntilKilled(
+  gateway: GatewayProcess,
+  { afterAnswer, life }: { readonly afterAnswer: boolean; readonly life: number },
+): Promise<readonly string[]> {
   const completed: string[] = [];
+  const answered = Promise.withResolvers<void>();
   let isAlive = true;
   const fold = gateway.command("rollUp").catch(() => null);
   const load = Array.from({ length: concurrency }, async (_, worker) => {
     for (let request = 0; isAlive; request++) {
       const id = await ask(processes, gateway, (worker + request) % 2 === 0).catch(() => null);
-      if (id !== null) completed.push(id);
+      if (id === null) continue;
+      completed.push(id);
+      answered.resolve();
     }
   });
+  if (afterAnswer)
+    await Promise.race([answered.promise, pause(maxFirstAnswerMs, undefined, { ref: false })]);
   await pause(life);
   isAlive = false;
   await gateway.kill();
@@ -99,9 +126,9 @@ async function ask(
   return /"id":"chatcmpl-([^"]+)"/.exec(received)?.[1] ?? null;
 }
 
-/** Lists acknowledged Steps that the file doesn't contain as completed. */
+/** Lists acknowledged Steps that the database doesn't contain as completed. */
 async function lost(completed: readonly string[]): Promise<readonly string[]> {
-  const store = sqliteStore({ filename: processes.filename });
+  const store = openDatabase(processes.place);
   const problems: string[] = [];
   for (const id of completed) {
     const step = await store.steps.get(organization, id);
@@ -112,8 +139,10 @@ async function lost(completed: readonly string[]): Promise<readonly string[]> {
   return problems;
 }
 
+/** The problems of a SQLite file. PostgreSQL has no such check. */
 function integrity(): readonly string[] {
-  const database = new DatabaseSync(processes.filename, { readOnly: true });
+  if (!("filename" in processes.place)) return [];
+  const database = new DatabaseSync(processes.place.filename, { readOnly: true });
   const result = Object.values(database.prepare("PRAGMA integrity_check").get() ?? {})[0];
   database.close();
   return result === "ok" ? [] : [`integrity_check: ${result}`];

@@ -25,8 +25,8 @@ type Script = Parameters<typeof scriptedUpstream>[0];
 /** Gateway processes that share one database and one upstream. */
 export interface Processes {
   readonly upstream: ScriptedUpstream;
-  /** The file of the database, if they have one of their own. */
-  readonly filename: string;
+  /** Their database. */
+  readonly place: DatabaseLocation;
   start(settings?: Omit<ProcessSettings, "place" | "upstream">): Promise<GatewayProcess>;
   /** A key that works in every process. */
   secret(): Promise<string>;
@@ -51,8 +51,7 @@ export async function openProcesses(
 ): Promise<Processes> {
   const upstream = await scriptedUpstream(answer);
   const folder = mkdtempSync(join(tmpdir(), "tollgate-processes-"));
-  const filename = join(folder, "tollgate.db");
-  const place = sharedPlace ?? { filename };
+  const place = sharedPlace ?? { filename: join(folder, "tollgate.db") };
   const started: GatewayProcess[] = [];
   let secret: Promise<string> | null = null;
 
@@ -62,7 +61,7 @@ export async function openProcesses(
   };
   return {
     upstream,
-    filename,
+    place,
     dump: () => readPlace(place),
     secret: secretOf,
     async start(settings = {}) {

@@ -1,8 +1,8 @@
-import { sqliteStore } from "@tollgate/store-sqlite";
 import type { StoreFault } from "@tollgate/testing";
 import { expect, it } from "vitest";
 import type { Processes } from "../src/processes.ts";
 import { readAnswer } from "../src/read-answer.ts";
+import { openDatabase } from "../src/stores/database-location.ts";
 import { asksForStream, chunked, goodAnswer, streamHead, text } from "../src/upstream-bytes.ts";
 import {
   expectInterrupted,
@@ -77,7 +77,7 @@ it("F26 a Step is charged for the output that its killed process last recorded",
 
 /** Resolves when the file contains some output of its open Step. */
 async function progressed(processes: Processes): Promise<void> {
-  const store = sqliteStore({ filename: processes.filename });
+  const store = openDatabase(processes.place);
   const far = Date.now() + 1_000_000;
   for (;;) {
     const [lapsed] = await store.lapsedSteps({ at: far, clock: "gateway", limit: 1 });

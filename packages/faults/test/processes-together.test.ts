@@ -1,7 +1,7 @@
-import { sqliteStore } from "@tollgate/store-sqlite";
 import { expect, it } from "vitest";
 import type { Processes } from "../src/processes.ts";
 import { readAnswer } from "../src/read-answer.ts";
+import { openDatabase } from "../src/stores/database-location.ts";
 import { goodAnswer } from "../src/upstream-bytes.ts";
 import {
   expectInterrupted,
@@ -105,7 +105,7 @@ it("P2 the first of two suspended processes to wake waits one more round before 
 
 /** Resolves when the leases of all open Steps last longer than until then. */
 async function leasedPast(processes: Processes, at: number): Promise<void> {
-  const store = sqliteStore({ filename: processes.filename });
+  const store = openDatabase(processes.place);
   const query = { at, clock: "gateway" as const, limit: 1 };
   while ((await store.lapsedSteps(query)).length > 0);
   await store.close();

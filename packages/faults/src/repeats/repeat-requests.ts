@@ -87,11 +87,10 @@ export async function repeatRequests(
     isCalm = true;
     for (const gateway of pair) await gateway.command("push", leaseLapseMs);
     await pair[0]?.command("recover");
-    const at = place ?? { filename: processes.filename };
-    const lost = lostKeys(await readSteps(at));
+    const lost = lostKeys(await readSteps(processes.place));
     const answered = new Set(sent.filter(({ answers }) => answers.length > 0));
     await sendAll({ ...plan, requests: 0 }, sent, sendTo(pair, 0));
-    const ledger = await readSteps(at);
+    const ledger = await readSteps(processes.place);
     const problems = [
       ...sent.flatMap((request) => callProblems(request)),
       ...sent.flatMap((request) => repeatProblems(request, { lost, answered })),

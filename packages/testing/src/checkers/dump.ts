@@ -70,7 +70,7 @@ export async function dumpStore(store: Store, query: DumpQuery): Promise<StoreDu
     ),
     counters: await countersOf(store, leaves),
     lapsedSteps: lapsed.map(({ step }) => step.id),
-    sessions: await Promise.all(sessions.map((session) => sessionDump(store, session))),
+    sessions: await sessionDumps(store, sessions),
     activity: await ofEach((organizationId) => activityOf(activity, organizationId)),
     usage: await rolledUp(store, organizations),
   };
@@ -87,9 +87,17 @@ async function countersOf(
   return (await Promise.all(counters)).flat();
 }
 
-async function sessionDump(store: Store, session: Session): Promise<SessionDump> {
-  const parts = await store.sessions.transcript(session.organizationId, session.id);
-  return { session, parts: parts ?? [] };
+/** Reads one transcript after the other, because a store bounds how many calls wait. */
+async function sessionDumps(
+  store: Store,
+  sessions: readonly Session[],
+): Promise<readonly SessionDump[]> {
+  const dumps: SessionDump[] = [];
+  for (const session of sessions) {
+    const parts = await store.sessions.transcript(session.organizationId, session.id);
+    dumps.push({ session, parts: parts ?? [] });
+  }
+  return dumps;
 }
 
 async function activityOf(activity: Activity, organizationId: string): Promise<readonly string[]> {
