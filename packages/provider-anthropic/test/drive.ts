@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { type CompletionEvent, type ProviderCall, ProviderError } from "@tollgate/core/provider";
 import { type ScriptedUpstream, scriptedUpstream } from "@tollgate/testing";
 import { onTestFinished } from "vitest";
-import { createEventStream } from "../../provider-http/src/event-stream.ts";
+import { readBytesOf } from "../../provider-http/test/read-bytes.ts";
 import { anthropicDialect } from "../src/anthropic.ts";
 import { type AnthropicProviderOptions, anthropic } from "../src/index.ts";
 
@@ -13,18 +13,7 @@ export function fixture(name: string): string {
 
 const dialect = anthropicDialect({});
 
-/** Reads a stream's bytes in pieces, without a network. */
-export function readBytes(
-  pieces: Iterable<Uint8Array>,
-  eventBytes = 1_048_576,
-): readonly CompletionEvent[] {
-  const answer = dialect.createReader({ seed: "seed", secrets: [] });
-  const stream = createEventStream(answer, { eventBytes, secrets: [], dialect });
-  const events: CompletionEvent[] = [];
-  for (const piece of pieces) stream.feed(piece, events);
-  answer.finish(events);
-  return events;
-}
+export const readBytes = readBytesOf(dialect);
 
 /** Reads an answer in one body. */
 export function readWhole(body: string): readonly CompletionEvent[] {

@@ -1,21 +1,8 @@
 import type { CompletionEvent } from "@tollgate/core/provider";
-import { createEventStream } from "../../provider-http/src/event-stream.ts";
+import { readBytesOf } from "../../provider-http/test/read-bytes.ts";
 import { openaiDialect } from "../src/openai-compatible.ts";
 
-const dialect = openaiDialect({});
-
-/** Reads a stream's bytes in pieces, without a network. */
-export function readBytes(
-  pieces: Iterable<Uint8Array>,
-  eventBytes = 1_048_576,
-): readonly CompletionEvent[] {
-  const answer = dialect.createReader({ seed: "seed", secrets: [] });
-  const stream = createEventStream(answer, { eventBytes, secrets: [], dialect });
-  const events: CompletionEvent[] = [];
-  for (const piece of pieces) stream.feed(piece, events);
-  answer.finish(events);
-  return events;
-}
+export const readBytes = readBytesOf(openaiDialect({}));
 
 /** Cuts bytes at the given places. */
 export function cutAt(bytes: Uint8Array, places: readonly number[]): readonly Uint8Array[] {
