@@ -148,7 +148,7 @@ export function createTraffic(
         method: "POST",
         body: pick(random, badBodies),
       });
-      if (status !== 0 && status !== 400) problems.push(`bad input: ${status} ${body}`);
+      if (![0, 400, 503].includes(status)) problems.push(`bad input: ${status} ${body}`);
     },
     async "another tenant's response"(to) {
       const [owner, id] = pick<readonly [string, string]>(random, [["", "resp_1"], ...responses]);
