@@ -131,13 +131,17 @@ function readingOf({
   return { toolOutputs, leadingSystem: sessions.leadingSystem ?? "history" };
 }
 
+/** How often an API key may do what no rate limit counts, because it opens no Step. */
+const unheld = { burst: 300, interval: 200, maxOwners: 10_000 };
+
 /** The limits that each API key has in this process. */
 function createKeyLimits(
   { drains, drainsPerKey }: Limits,
   clock: Clock,
-): Pick<GatewayContext, "replays" | "drains" | "copies"> {
+): Pick<GatewayContext, "replays" | "counts" | "drains" | "copies"> {
   return {
-    replays: createPaces(clock, { burst: 300, interval: 200, maxOwners: 10_000 }),
+    replays: createPaces(clock, unheld),
+    counts: createPaces(clock, unheld),
     drains: createSlots({ max: drains, maxPerOwner: drainsPerKey }),
     copies: createSlots(copiedBytes),
   };

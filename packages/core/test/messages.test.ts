@@ -602,6 +602,25 @@ describe("POST /v1/messages/count_tokens", () => {
     expect([asked, (await written(test.gateway)).decisions]).toEqual([0, 1]);
   });
 
+  it("is answered at most 300 times at once for a key, and then five times a second", async () => {
+    let calls = 0;
+    const test = await createTestGateway(counting(async () => ++calls));
+    const asked = { model: "counter/a/b" };
+    const answers = await Promise.all(Array.from({ length: 301 }, () => count(test, asked)));
+    const refused = answers.filter(({ status }) => status !== 200);
+    expect(refused.map(({ status, headers }) => [status, headers.get("retry-after-ms")])).toEqual([
+      [429, "200"],
+    ]);
+    expect(await refused[0]?.json()).toMatchObject({ error: { type: "rate_limit_error" } });
+    expect(calls).toBe(300);
+    const other = await test.createKey({ label: "other" });
+    expect((await count({ ...test, key: other.key }, asked)).status).toBe(200);
+    await test.clock.advance(200);
+    expect([(await count(test, asked)).status, (await count(test, asked)).status]).toEqual([
+      200, 429,
+    ]);
+  });
+
   it("names the fault of a request", async () => {
     const answer = await count(await createTestGateway(), { messages: undefined });
     expect(answer.status).toBe(400);

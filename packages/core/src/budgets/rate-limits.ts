@@ -2,7 +2,7 @@ import type { RefusedHold } from "../contracts/step-verbs.ts";
 import type { BudgetCounter, BudgetCounterKey, Hold } from "../domain/budget.ts";
 import type { DecisionRefusal } from "../domain/policy-decision.ts";
 import type { RateLimit, RateLimitScope, RatePeriod } from "../domain/rate-limit.ts";
-import { GatewayError } from "../errors/gateway-error.ts";
+import { GatewayError, waitHeaders } from "../errors/gateway-error.ts";
 
 /** A rate limit as configured. */
 export interface RateLimitConfiguration {
@@ -220,10 +220,6 @@ export function rateLimitExceeded(
     ...waitHeaders(waitMs),
     ...rateHeaders([state]),
   });
-}
-
-function waitHeaders(ms: number): Readonly<Record<string, string>> {
-  return { "retry-after": String(Math.ceil(ms / 1_000)), "retry-after-ms": String(ms) };
 }
 
 function exceeded(message: string, headers: Readonly<Record<string, string>>): GatewayError {

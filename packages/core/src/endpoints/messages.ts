@@ -1,5 +1,6 @@
 import { type Completion, toolCallsOf } from "../domain/completion.ts";
 import type { AssistantMessage, Message } from "../domain/message.ts";
+import { tooOften } from "../errors/gateway-error.ts";
 import type { GatewayRequest, RequestHeaders } from "../http/gateway-request.ts";
 import type { GatewayResponse } from "../http/gateway-response.ts";
 import { parseBody, readBody } from "../http/read-body.ts";
@@ -61,6 +62,9 @@ export async function countMessageTokens(
   const { context } = scope;
   const { limits, headerNames } = context;
   const caller = await freshCaller(scope, request);
+  const wait = context.counts.take(JSON.stringify([caller.organizationId, caller.keyId]));
+  if (wait !== null)
+    throw tooOften("This API key counts tokens too often. Send fewer requests.", wait);
   const ticket = context.admission.ticketFor(caller.keyId);
   try {
     const body = await parseBody(await readBody(request, limits, ticket), limits);

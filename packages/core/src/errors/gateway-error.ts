@@ -57,6 +57,16 @@ export class GatewayError extends Error {
   }
 }
 
+/** The error for an API key that does something too often, until this many milliseconds have passed. */
+export function tooOften(message: string, waitMs: number): GatewayError {
+  return new GatewayError("rate_limit_exceeded", message, { headers: waitHeaders(waitMs) });
+}
+
+/** The headers that say when to try again. */
+export function waitHeaders(ms: number): Readonly<Record<string, string>> {
+  return { "retry-after": String(Math.ceil(ms / 1_000)), "retry-after-ms": String(Math.ceil(ms)) };
+}
+
 /** The body of every error over HTTP, as JSON. All four keys are always present. */
 export function errorBody({
   message,

@@ -1,6 +1,6 @@
 import type { ClaimIntent, EarlierClaim } from "../contracts/step-verbs.ts";
 import type { Retention } from "../domain/retention.ts";
-import { GatewayError } from "../errors/gateway-error.ts";
+import { GatewayError, waitHeaders } from "../errors/gateway-error.ts";
 import { sha256Hex, sha256InTurns } from "../kernel/digest.ts";
 
 /** How long a settled claim answers repeats. */
@@ -101,17 +101,4 @@ export function answerNotKept(): GatewayError {
     "idempotency_not_kept",
     `The first request with this ${header} completed, but its answer was not kept. To run it again, send a new key.`,
   );
-}
-
-/** The error for a key that repeats completed requests too often. */
-export function tooManyReplays(waitMs: number): GatewayError {
-  return new GatewayError(
-    "rate_limit_exceeded",
-    "This API key repeats completed requests too often. Send fewer repeats.",
-    { headers: waitHeaders(waitMs) },
-  );
-}
-
-function waitHeaders(ms: number): Readonly<Record<string, string>> {
-  return { "retry-after": String(Math.ceil(ms / 1_000)), "retry-after-ms": String(Math.ceil(ms)) };
 }

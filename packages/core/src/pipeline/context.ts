@@ -64,6 +64,8 @@ export interface GatewayContext {
   readonly admission: Admission;
   /** Limits the answers that each key gets again by its idempotency keys. */
   readonly replays: Paces;
+  /** Limits the token counts of each key, which open no Step. */
+  readonly counts: Paces;
   readonly openSteps: OpenSteps;
   readonly clock: Clock;
   readonly timers: Timers;

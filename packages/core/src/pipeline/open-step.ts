@@ -23,9 +23,9 @@ import { formatModelId } from "../domain/model-id.ts";
 import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.ts";
 import type { Price } from "../domain/price.ts";
 import type { RateLimit } from "../domain/rate-limit.ts";
-import { GatewayError } from "../errors/gateway-error.ts";
+import { GatewayError, tooOften } from "../errors/gateway-error.ts";
 import { openedLeaf, refusalLeaf } from "../evidence/leaves.ts";
-import { claimedError, tooManyReplays } from "../idempotency/claim.ts";
+import { claimedError } from "../idempotency/claim.ts";
 import { invalidApiKey } from "../identity/authenticate.ts";
 import { addDropped } from "../sessions/provider-state.ts";
 import type { TranscriptChain } from "../sessions/transcript-chain.ts";
@@ -97,6 +97,8 @@ export function openStep(
   );
 }
 
+const repeatsLess = "This API key repeats completed requests too often. Send fewer repeats.";
+
 /**
  * Answers a request whose idempotency key is claimed: with the kept answer, or with an error that carries the decision of the
  * claim's Step. Its own decision has no record.
@@ -110,7 +112,8 @@ function repeat(
   const wait =
     answer && context.replays.take(JSON.stringify([caller.organizationId, caller.keyId]));
   if (answer !== null && wait === null) return { stepId, decisionId, dataClass, replayed: answer };
-  const error = wait === null ? claimedError(claim, context.clock.now()) : tooManyReplays(wait);
+  const error =
+    wait === null ? claimedError(claim, context.clock.now()) : tooOften(repeatsLess, wait);
   throw withDecision(error, context.headerNames, { dataClass, decisionId, stepId });
 }
 
