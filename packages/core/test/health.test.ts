@@ -70,6 +70,22 @@ it("is not ready if the lease was not renewed for 12 seconds", async () => {
   expect(await gateway.health()).toEqual(ready);
 });
 
+it.each(["/", "/ai", "/ai/"])(
+  "answers the head of its base URL %s until it closes",
+  async (path) => {
+    const { gateway, clock } = await createTestGateway();
+    const head = () => gateway.fetch(`http://in-process${path}`, { method: "HEAD" });
+    const answer = await head();
+    expect([answer.status, await answer.text()]).toEqual([200, ""]);
+    expect((await gateway.fetch("http://in-process/v1/chat", { method: "HEAD" })).status).toBe(404);
+    expect((await gateway.fetch("http://in-process/v1/models", { method: "HEAD" })).status).toBe(
+      405,
+    );
+    await clock.until(gateway.close());
+    expect((await head()).status).toBe(503);
+  },
+);
+
 it("is not ready from the moment it closes", async () => {
   const { gateway, provider, chat, clock } = await createTestGateway();
   const hold = provider.hold();

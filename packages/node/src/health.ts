@@ -9,13 +9,13 @@ export interface Readiness {
 /** Says whether the process should get requests, such as `gateway.health`. */
 export type HealthCheck = () => Promise<Readiness>;
 
-/** Whether a request is a check of a load balancer or a client, and not one for the gateway. */
+/** Whether a request is a check of a load balancer, and not one for the gateway. */
 export function isHealthCheck({ method, url }: IncomingMessage): boolean {
   if (method !== "GET" && method !== "HEAD") return false;
-  return url === "/healthz" || url === "/readyz" || (url === "/" && method === "HEAD");
+  return url === "/healthz" || url === "/readyz";
 }
 
-/** Answers `/healthz` and `HEAD /` with 200, and `/readyz` with what `check` says. */
+/** Answers `/healthz` with 200, and `/readyz` with what `check` says. */
 export async function answerHealthCheck(
   incoming: IncomingMessage,
   outgoing: ServerResponse,

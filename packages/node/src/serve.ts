@@ -34,7 +34,7 @@ export interface ServeOptions {
   /**
    * Answers health checks, without authentication: `gateway.health`. `GET /healthz` is 200 while the process answers.
    * `GET /readyz` is 200 if it should get requests; otherwise, and once the server closes, 503 with the reasons.
-   * `HEAD /` is 200. Default: the gateway gets these requests too.
+   * Default: the gateway gets these requests too.
    */
   readonly health?: HealthCheck;
   /**

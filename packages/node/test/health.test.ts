@@ -18,7 +18,6 @@ it("answers checks of health itself, and passes everything else on", async () =>
   server = await serve(handler, { port: 0, health: async () => said });
   expect(await check("GET", "/healthz")).toEqual([200, '{"reasons":[]}']);
   expect(await check("GET", "/readyz")).toEqual([200, '{"reasons":[]}']);
-  expect(await check("HEAD", "/")).toEqual([200, ""]);
   expect(await check("HEAD", "/readyz")).toEqual([200, ""]);
   said = { ready: false, reasons: ["store"] };
   expect(await check("GET", "/readyz")).toEqual([503, '{"reasons":["store"]}']);
@@ -39,7 +38,7 @@ it("is not ready if its check fails", async () => {
 it("leaves these paths to a handler that has no check", async () => {
   server = await serve(handler, { port: 0 });
   expect(await check("GET", "/healthz")).toEqual([404, "GET /healthz"]);
-  expect((await check("HEAD", "/"))[0]).toBe(404);
+  expect((await check("HEAD", "/readyz"))[0]).toBe(404);
 });
 
 it("is no longer ready as it closes, but admits requests until the delay is over", async () => {

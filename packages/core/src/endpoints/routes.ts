@@ -36,6 +36,9 @@ const routes: readonly HttpRoute[] = [
   { path: /^models\/(.+)$/, methods: { GET: getModel } },
 ];
 
+/** HEAD of any path outside `/v1/`: clients of the Messages API ask whether their base URL answers. */
+const confirmPresence: EndpointHandler = async () => ({ status: 200, headers: {}, body: "" });
+
 /**
  * The endpoint of a request, and the tail of its path.
  * @throws GatewayError `not_found`, or `method_not_allowed` with an `allow` header
@@ -45,6 +48,7 @@ export function endpointOf(request: GatewayRequest): {
   readonly tail: string;
 } {
   const path = pathAfterV1(request.url);
+  if (path === null && request.method === "HEAD") return { endpoint: confirmPresence, tail: "" };
   const [route, match] = find(path ?? "");
   if (!route) throw new GatewayError("not_found", "Not found.");
   const endpoint = Object.hasOwn(route.methods, request.method)
