@@ -134,6 +134,53 @@ describe("the answer of POST /v1/messages", () => {
     });
   });
 
+  it.each([
+    [
+      "as its provider reported it",
+      { promptTokens: 900, cachedTokens: 600, cacheWriteTokens: 300 },
+      [0, 600, 300],
+    ],
+    ["as estimated, if its provider hasn't reported it", { completionTokens: 1 }, [10, 0, 0]],
+    ["as estimated, if the report is absurd", { promptTokens: -1, cachedTokens: 5 }, [10, 0, 0]],
+  ])("begins a stream with its input, %s", async (_, usage, [input, read, written]) => {
+    const { provider } = await made();
+    const { gateway, key } = await createTestGateway({
+      providers: {
+        reporting: {
+          ...provider.at("reporting"),
+          async *complete() {
+            yield [{ type: "request-sent", host: "reporting.test", bodySha256: "" }];
+            yield [
+              { type: "usage", usage },
+              { type: "text-delta", text: "Hi" },
+            ];
+            yield [
+              { type: "usage", usage: { promptTokens: 901, completionTokens: 2 } },
+              { type: "finish", reason: "stop" },
+            ];
+          },
+        },
+      },
+    });
+    const events = await messagesOf(gateway, key.secret).stream({ model: "reporting/a/b" });
+    expect(events[0]).toMatchObject({
+      type: "message_start",
+      message: {
+        usage: {
+          input_tokens: input,
+          cache_read_input_tokens: read,
+          cache_creation_input_tokens: written,
+          output_tokens: 0,
+        },
+      },
+    });
+    const { usage: last } = joined(events);
+    expect(
+      last.input_tokens + last.cache_read_input_tokens + last.cache_creation_input_tokens,
+    ).toBe(901);
+    expect(last.output_tokens).toBe(2);
+  });
+
   it("names the stop sequence that ended it", async () => {
     const { gateway, key } = await createTestGateway({
       providers: {

@@ -92,6 +92,17 @@ export function meterAttempt(
   };
 }
 
+/** The input of a running attempt: as its provider reported it, otherwise as estimated. No output is counted. */
+export function inputSoFar(
+  { estimatedInputTokens }: Pick<AttemptStart, "estimatedInputTokens">,
+  { usage, output }: Pick<AttemptObservation, "usage" | "output">,
+): Usage {
+  const reported = plausibleUsage(usage, output);
+  const { promptTokens = estimatedInputTokens } = reported;
+  const details = fittingDetails(reported, { promptTokens: reported.promptTokens });
+  return { promptTokens, completionTokens: 0, totalTokens: promptTokens, ...details };
+}
+
 /** No model reads or writes more in one call. A larger number is an error of the provider. */
 const maxPlausibleTokens = 1_000_000_000;
 

@@ -46,7 +46,7 @@ export function createMessage(
     present(answer, call) {
       const head = headOf(answer, call.model);
       return call.stream
-        ? presentStream(scope, answer, eventWriter(head, scope))
+        ? presentStream(scope, answer, eventWriter(head, answer, scope))
         : presentBody(context, answer, ({ completion, usage, finishReason }) =>
             messageBody(head, completion, usage, finishReason),
           );
@@ -167,8 +167,12 @@ function headOf({ stepId, sessionId, turnId }: GovernedAnswer, model: string): M
   return { id: `msg_${stepId.replaceAll("-", "")}`, model, sessionId, turnId };
 }
 
-function eventWriter(head: MessageHead, { report }: RequestScope): StreamWriter {
-  const { write, finish, fail } = createMessageEventWriter(head, report.requestId);
+function eventWriter(
+  head: MessageHead,
+  { inputSoFar }: GovernedAnswer,
+  { report: { requestId } }: RequestScope,
+): StreamWriter {
+  const { write, finish, fail } = createMessageEventWriter({ head, requestId, inputSoFar });
   return {
     ping: messagesPing,
     write,

@@ -1,5 +1,5 @@
 import { type CallDeclined, isProviderFault } from "../attempts/circuit-breaker.ts";
-import type { ObservedOutput } from "../attempts/meter-attempt.ts";
+import { inputSoFar, type ObservedOutput } from "../attempts/meter-attempt.ts";
 import { mayFallBack } from "../attempts/retry.ts";
 import { isTraceParent } from "../contracts/observer.ts";
 import {
@@ -15,6 +15,7 @@ import type { CompletionEvent, FinishReason } from "../domain/completion-event.t
 import { tokensOfBytes } from "../domain/estimate.ts";
 import type { Message } from "../domain/message.ts";
 import { stateOrigin } from "../domain/provider-state.ts";
+import type { Usage } from "../domain/usage.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import { sealFields } from "../sessions/state-seal.ts";
 import { type AnswerIntake, createAnswerIntake } from "./answer-intake.ts";
@@ -475,6 +476,12 @@ export function seenOf(attempt: RunningAttempt): ObservedOutput {
     hasReasoned: hasReasoned || (fold.usage().reasoningTokens ?? 0) > 0,
     isFinished: fold.finishReason() !== null && !hasWrittenOn,
   };
+}
+
+/** The input of an attempt, as far as it is known while it runs. */
+export function inputOf(attempt: RunningAttempt): Usage {
+  const observed = { usage: attempt.fold.usage(), output: seenOf(attempt) };
+  return inputSoFar(attempt.planned.attempt, observed);
 }
 
 /**

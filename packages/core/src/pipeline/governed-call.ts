@@ -158,6 +158,8 @@ export interface GovernedAnswer extends AnswerHead {
   readonly systemFingerprint: () => string | null;
   /** The canonical id of the model that answers; null before its first output. */
   readonly servedBy: () => string | null;
+  /** The tokens of its input, as the provider reported them so far, otherwise as estimated. Without any output. */
+  readonly inputSoFar: () => Usage;
   /** Room for a copy of the answer, in bytes, for repeats of the request; null if it isn't kept. */
   readonly copyRoom: SlotShare | null;
   /** The client left. Ends the provider's call or reads it to its end, as configured. */

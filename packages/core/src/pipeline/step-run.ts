@@ -14,7 +14,7 @@ import type { Timed } from "../kernel/timers.ts";
 import type { Ticket } from "../limits/admission.ts";
 import { SlotShare } from "../limits/slots.ts";
 import type { ModelRoute } from "../routing/route.ts";
-import { ClientClosed, RunningAttempt, type StepRun, seenOf } from "./attempt.ts";
+import { ClientClosed, inputOf, RunningAttempt, type StepRun, seenOf } from "./attempt.ts";
 import type { GatewayContext } from "./context.ts";
 import { withDecision } from "./decision-headers.ts";
 import type {
@@ -59,6 +59,7 @@ export function startStep(
     abandon: run.leave,
     systemFingerprint: () => run.attempt.systemFingerprint,
     servedBy: () => run.servedBy(),
+    inputSoFar: () => inputOf(run.attempt),
     copyRoom: run.copyRoom,
   };
 }

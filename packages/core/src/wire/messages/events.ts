@@ -41,14 +41,26 @@ type Speech = Extract<
 >;
 type CallStarted = Extract<CompletionEvent, { type: "tool-call-started" }>;
 
-export function createMessageEventWriter(head: MessageHead, requestId: string): MessageEventWriter {
+/** The facts about an answer that its events show. */
+export interface StreamedMessage {
+  readonly head: MessageHead;
+  readonly requestId: string;
+  /** The input, as far as it is known when the first event is written. */
+  readonly inputSoFar: () => Usage;
+}
+
+export function createMessageEventWriter({
+  head,
+  requestId,
+  inputSoFar,
+}: StreamedMessage): MessageEventWriter {
   const blocks = new BlockWriter();
   let isStarted = false;
 
   const start = (): string => {
     if (isStarted) return "";
     isStarted = true;
-    return event("message_start", `"message":${JSON.stringify(emptyMessage(head))}`);
+    return event("message_start", `"message":${JSON.stringify(emptyMessage(head, inputSoFar()))}`);
   };
 
   return {

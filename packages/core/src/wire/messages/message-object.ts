@@ -35,14 +35,14 @@ export function messageBody(
   });
 }
 
-/** The message of a stream's first event, without content and before any usage is known. */
-export function emptyMessage(head: MessageHead): object {
+/** The message of a stream's first event, without content. Its usage is the input, as far as it is known. */
+export function emptyMessage(head: MessageHead, input: Usage): object {
   return {
     ...messageStart(head),
     stop_reason: null,
     stop_sequence: null,
     stop_details: null,
-    usage: usageObject({ promptTokens: 0, completionTokens: 0, totalTokens: 0 }, undefined),
+    usage: usageObject(input, undefined),
     ...ids(head),
   };
 }
