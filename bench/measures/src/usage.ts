@@ -7,7 +7,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createGateway, everyOrganization, type Gateway, type SeriesOptions } from "@tollgate/core";
-import { encodeCursor, type Store } from "@tollgate/core/store";
+import {
+  encodeCursor,
+  type Store,
+  type StorePage,
+  type UsageHour,
+  usageDetails,
+} from "@tollgate/core/store";
 import { simProvider } from "@tollgate/provider-sim";
 import { memoryStore } from "@tollgate/store-memory";
 import { postgresStore } from "@tollgate/store-postgres";
@@ -64,13 +70,19 @@ async function onMemory(from: Store): Promise<void> {
   await measure("memory", store, async (gateway) => {
     await gateway.keys.create({ organizationId, userId: "user", label: "a key" });
     const mark = encodeCursor("steps", { order: firstAt, tie: "0" });
-    let [cursor, after]: (string | null)[] = [null, null];
-    do {
-      const paging = { cursor: cursor ?? null, limit: 50 };
-      const page = await from.usage.hours({ organizationId }, paging);
-      await store.usage.add({ organizationId, after: after ?? null, mark, hours: page.data });
-      [cursor, after] = [page.nextCursor, mark];
-    } while (cursor !== null);
+    let after: string | null = null;
+    for (const detail of usageDetails) {
+      let cursor: string | null = null;
+      do {
+        const paging = { cursor, limit: 50 };
+        const page: StorePage<UsageHour> = await from.usage.hours(
+          { organizationId, detail },
+          paging,
+        );
+        await store.usage.add({ organizationId, after, mark, hours: page.data });
+        [cursor, after] = [page.nextCursor, mark];
+      } while (cursor !== null);
+    }
   });
 }
 
@@ -139,11 +151,12 @@ async function readSeries(
   }
   const { user, system } = process.cpuUsage(before);
   const cpu = Math.round((user + system) / 1_000 / rounds);
-  const median = times.sort((a, b) => a - b)[Math.floor(rounds / 2)] ?? 0;
+  const [fastest = 0] = times.sort((a, b) => a - b);
+  const median = times[Math.floor(rounds / 2)] ?? 0;
   const what = `${name}, by ${[options.bucket, ...[options.by ?? []].flat()].join(" and ")}`;
   if (median > maxSeries) over.push(`${what}: ${median.toFixed(0)} ms`);
   print(
-    `${what}: ${rows} rows of ${counted} Steps in ${median.toFixed(0)} ms, ${cpu} ms CPU, ${held(what, watch.take())}`,
+    `${what}: ${rows} rows of ${counted} Steps in ${median.toFixed(0)} ms, at best ${fastest.toFixed(0)}, ${cpu} ms CPU, ${held(what, watch.take())}`,
   );
 }
 

@@ -62,7 +62,8 @@ describe("the commands for usage and costs", { timeout: 60_000 }, () => {
     await (await gateway.fetch(chat())).text();
     clock.setWall(clock.now() + 3 * 3_600_000);
     await gateway.rollUp();
-    const { data } = await store.usage.hours({ organizationId }, { cursor: null, limit: 1 });
+    const asked = { organizationId, detail: "callers" } as const;
+    const { data } = await store.usage.hours(asked, { cursor: null, limit: 1 });
     const mark = (await store.usage.mark(organizationId)) ?? "";
     const hours = data.map((row) => ({ ...row, id: "again" }));
     await store.usage.add({ organizationId, after: mark, mark, hours });

@@ -51,11 +51,14 @@ export {
 } from "./domain/usage-fold.ts";
 export type * from "./domain/usage-group.ts";
 export {
-  correctionHour,
+  correctionHours,
   createHourFold,
   foldedFromText,
-  foldedToText,
+  inDetail,
+  type UsageDetail,
   type UsageHour,
+  usageDetails,
+  usageHours,
 } from "./domain/usage-hours.ts";
 export { GatewayError } from "./errors/gateway-error.ts";
 export { createInFlight, type InFlight } from "./kernel/in-flight.ts";

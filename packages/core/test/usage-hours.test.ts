@@ -1,5 +1,5 @@
 import { createRandomIds, type StepFilter, type SummaryDimension } from "@tollgate/core";
-import type { Store } from "@tollgate/core/store";
+import { type Store, usageDetails, usageHours } from "@tollgate/core/store";
 import { memoryStore } from "@tollgate/store-memory";
 import { createTestGateway, type ManualClock, manualClock } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
@@ -62,15 +62,21 @@ describe.each(stores)("sums by hour on %s", (_, open) => {
     const before = await summary();
     const reconciled = { steps: 3, differences: [], isCut: false, repaired: 0 };
     expect(await gateway.reconcileUsage({ organizationId })).toEqual(reconciled);
-    const { data } = await store.usage.hours({ organizationId }, { cursor: null, limit: 9 });
+    const paging = { cursor: null, limit: 9 };
+    const pages = usageDetails.map((detail) =>
+      store.usage.hours({ organizationId, detail }, paging),
+    );
+    const data = (await Promise.all(pages)).flatMap((page) => page.data);
     const mark = (await store.usage.mark(organizationId)) ?? "";
     const twice = data.map((row) => ({ ...row, id: `${row.id} again` }));
     await store.usage.add({ organizationId, after: mark, mark, hours: twice });
     expect(await summary()).not.toEqual(before);
     const hour = `${first?.openedAt.slice(0, 13)}:00:00.000Z`;
+    const byCaller = { hour, keyId: key.id, missing: { steps: -3 } };
+    const total = { hour, keyId: "", missing: { steps: -3 } };
     const found = await gateway.reconcileUsage({ organizationId });
-    expect(found).toMatchObject({ steps: 3, differences: [{ hour, missing: { steps: -3 } }] });
-    expect((await gateway.reconcileUsage({ organizationId, repair: true })).repaired).toBe(1);
+    expect(found).toMatchObject({ steps: 3, differences: [byCaller, total] });
+    expect((await gateway.reconcileUsage({ organizationId, repair: true })).repaired).toBe(2);
     expect(await summary()).toEqual(before);
     expect(await gateway.reconcileUsage({ organizationId })).toEqual(reconciled);
   });
@@ -103,7 +109,8 @@ describe.each(stores)("sums by hour on %s", (_, open) => {
     await hold.reached();
     await (await another.gateway.fetch(another.chat())).text();
     const rows = async () =>
-      (await store.usage.hours({ organizationId }, { cursor: null, limit: 9 })).data;
+      (await store.usage.hours({ organizationId, detail: "totals" }, { cursor: null, limit: 9 }))
+        .data;
     skip(clock, 3);
     await Promise.all([gateway.rollUp(), another.gateway.rollUp()]);
     expect(await gateway.steps.summarize({ organizationId }, [])).toMatchObject([{ steps: 3 }]);
@@ -157,15 +164,14 @@ it("refuses a series with too many rows before it has read them all", async () =
   const users = Array.from({ length: 1_000 }, (_, at) => `user-${at}`);
   const hours: Store["usage"]["hours"] = async (_query, { cursor }) => {
     pages++;
-    const hour = Number(cursor) * hourMs;
-    const step = { keyId: "key", keyLabel: "label", source: "api", dataClass: "D1" };
-    const place = { gateway: "test", vendor: "tollgate", model: "m", connection: "platform" };
-    const folded = JSON.stringify([
-      users.map((userId) => ({ ...step, userId, outcome: "completed" })),
-      [place],
-      users.map((_, caller) => [caller, hour, 1, [[0, [1, 1]]]]),
-    ]);
-    const data = [{ organizationId: "acme", hour, id: `${hour}`, folded }];
+    const openedAt = Number(cursor) * hourMs;
+    const step = { organizationId: "acme", keyId: "key", keyLabel: "label", openedAt, count: 1 };
+    const names = { source: "api", dataClass: "D1", outcome: "completed" } as const;
+    const model = { gateway: "test", vendor: "tollgate", model: "m" };
+    const places = [{ ...model, connection: "platform", figures: [1, 1] }] as const;
+    const folded = users.map((userId) => ({ ...step, ...names, userId, places }));
+    const row = { organizationId: "acme", hour: openedAt, id: `${openedAt}` };
+    const data = usageHours(row, folded).filter(({ detail }) => detail === "callers");
     return { data, nextCursor: pages < 100 ? `${pages}` : null };
   };
   const usage = { ...store.usage, hours, mark: async () => "mark" };

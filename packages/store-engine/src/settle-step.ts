@@ -5,7 +5,7 @@ import {
   type AttemptSettlement,
   applyCorrection,
   type CorrectionIntent,
-  correctionHour,
+  correctionHours,
   GatewayError,
   type OpenAttemptResult,
   type Refusal,
@@ -261,7 +261,9 @@ export function correct(view: View, intent: CorrectionIntent): Decision<boolean>
   const row = { organizationId, stepId, attempt: draft.attempt, correction, delta, heldBy };
   const change: Operation[] = [
     { write: "insert correction", row },
-    { write: "insert usage", row: correctionHour(step, attempt, correction) },
+    ...correctionHours(step, attempt, correction).map(
+      (hour): Operation => ({ write: "insert usage", row: hour }),
+    ),
     ...counters.operations(),
     { write: "insert leaf", row: leaf },
   ];

@@ -98,7 +98,7 @@ function apply(state: State, operation: Operation): void {
       insertCorrection(state, operation.row);
       break;
     case "insert usage":
-      state.usage.insert(operation.row);
+      state.usage[operation.row.detail].insert(operation.row);
       break;
     case "insert response":
       insertResponse(state, operation.row);

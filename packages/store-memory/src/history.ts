@@ -161,15 +161,15 @@ export function createUsageRepository(state: State): UsageRepository {
     },
     async add({ organizationId, after, mark, hours }) {
       if ((state.usageMarks.get(organizationId) ?? null) !== after) return false;
-      for (const hour of hours) state.usage.insert(hour);
+      for (const hour of hours) state.usage[hour.detail].insert(hour);
       state.usageMarks.set(organizationId, mark);
       return true;
     },
-    async hours({ organizationId, from = Number.NEGATIVE_INFINITY, to }, paging) {
+    async hours({ organizationId, detail, from = Number.NEGATIVE_INFINITY, to }, paging) {
       const matches = ({ hour }: UsageHour) =>
         hour >= from && hour < (to ?? Number.POSITIVE_INFINITY);
       const query = { direction: "oldest-first", tenant: organizationId, matches } as const;
-      return state.usage.page(query, paging);
+      return state.usage[detail].page(query, paging);
     },
   };
 }

@@ -19,6 +19,7 @@ import {
   type StorePage,
   type StorePaging,
   type Tenant,
+  type UsageDetail,
   type UsageHour,
 } from "@tollgate/core/store";
 import type {
@@ -66,7 +67,7 @@ export interface State {
   readonly counters: Counters;
   readonly responses: Responses;
   /** By time, then by the order written. */
-  readonly usage: Table<UsageHour>;
+  readonly usage: Readonly<Record<UsageDetail, Table<UsageHour>>>;
   /** The cursor of each organization's last folded Step. */
   readonly usageMarks: Map<string, string>;
   /** By `claimKeyOf`. */
@@ -78,6 +79,7 @@ export interface State {
 }
 
 export function createState(): State {
+  const createUsage = () => createTable<UsageHour>("usage", ({ hour }) => hour);
   const changes = createTable<LeafRow>("changes", ({ at }) => at);
   return {
     salts: new Map(),
@@ -101,7 +103,7 @@ export function createState(): State {
     raises: [],
     counters: createCounters(),
     responses: createResponses(),
-    usage: createTable("usage", ({ hour }) => hour),
+    usage: { callers: createUsage(), totals: createUsage() },
     usageMarks: new Map(),
     claims: new Map(),
     budgetsVersion: 0,

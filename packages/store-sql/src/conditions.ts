@@ -99,7 +99,11 @@ export function createConditions(dialect: SqlDialect): Conditions {
       ...anyOf("host", query.host),
     ],
     ofSummary: ofWholeSteps,
-    ofUsage: (query) => [...tenant(query.organizationId), ...within("hour", query)],
+    ofUsage: (query) => [
+      ...tenant(query.organizationId),
+      ...is("detail", query.detail),
+      ...within("hour", query),
+    ],
     ofDecisions: (query) => [
       { text: listed.decisions, parameters: {} },
       ...tenant(query.organizationId),

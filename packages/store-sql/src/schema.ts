@@ -258,10 +258,10 @@ function budgets({ text, integer, keyedTable, holdsTable }: SqlDialect): readonl
 
 function usage({ text, integer, keyedTable }: SqlDialect): readonly string[] {
   return [
-    // Sums over Steps by hour. A fold of Steps adds rows, and so does each correction; no row changes.
+    // Sums over Steps by hour, with their callers and without. A fold of Steps adds rows, and so does each correction; no row changes.
     `CREATE TABLE usage_hours (
-      organization_id ${text} NOT NULL, hour ${integer} NOT NULL, id ${text} NOT NULL, folded ${text} NOT NULL,
-      PRIMARY KEY (organization_id, hour, id))${keyedTable}`,
+      organization_id ${text} NOT NULL, detail ${text} NOT NULL, hour ${integer} NOT NULL, id ${text} NOT NULL,
+      folded ${text} NOT NULL, PRIMARY KEY (organization_id, detail, hour, id))${keyedTable}`,
     `CREATE TABLE usage_marks (
       organization_id ${text} NOT NULL PRIMARY KEY, mark ${text} NOT NULL)${keyedTable}`,
   ];

@@ -2,15 +2,18 @@ import {
   createHourFold,
   createUsageFold,
   foldedFromText,
-  foldedToText,
   hourOf,
+  inDetail,
   type StepIntent,
   type Store,
   type SummaryDimension,
   type UnfoldedStep,
   type UnfoldedSteps,
+  type UsageDetail,
   type UsageGroup,
   type UsageHour,
+  usageDetails,
+  usageHours,
 } from "@tollgate/core/store";
 import fc from "fast-check";
 import { expect } from "vitest";
@@ -36,16 +39,17 @@ export function usageHourTests(test: ContractTest): void {
     if (!first || !second) return expect.fail("Two Steps are to be folded.");
     const [mark, next] = [cursorOf(0), cursorOf(1)];
     expect(await store.usage.mark("acme")).toBe(null);
-    const hour = hourFor("a", start, [first]);
-    const add = { organizationId: "acme", after: null, mark, hours: [hour] };
+    const hours = hoursFor("a", start, [first]);
+    const add = { organizationId: "acme", after: null, mark, hours };
     expect(await store.usage.add(add)).toBe(true);
-    expect(await store.usage.add({ ...add, hours: [{ ...hour, id: "b" }] })).toBe(false);
+    expect(await store.usage.add({ ...add, hours: hoursFor("b", start, [first]) })).toBe(false);
     expect(await store.usage.mark("acme")).toBe(mark);
     expect(await store.usage.mark("globex")).toBe(null);
-    expect(await store.usage.hours({ organizationId: "acme" }, all)).toEqual({
-      data: [hour],
-      nextCursor: null,
-    });
+    for (const detail of usageDetails)
+      expect(await store.usage.hours({ organizationId: "acme", detail }, all)).toEqual({
+        data: hours.filter((hour) => hour.detail === detail),
+        nextCursor: null,
+      });
     const rest = await store.usage.steps({ organizationId: "acme" }, { ...all, cursor: mark });
     expect(rest.steps).toEqual([second]);
     const later = { ...add, after: mark, mark: next, hours: [] };
@@ -53,9 +57,11 @@ export function usageHourTests(test: ContractTest): void {
     expect(await store.usage.add(later)).toBe(false);
     expect(await store.usage.mark("acme")).toBe(next);
     // A repair moves no mark.
-    const repair = { ...add, after: next, mark: next, hours: [{ ...hour, id: "c" }] };
+    const repair = { ...add, after: next, mark: next, hours: hoursFor("c", start, [first]) };
     expect(await store.usage.add(repair)).toBe(true);
-    expect((await store.usage.hours({ organizationId: "acme" }, all)).data).toHaveLength(2);
+    expect(
+      (await store.usage.hours({ organizationId: "acme", detail: "totals" }, all)).data,
+    ).toHaveLength(2);
   });
 
   test("returns the Steps to fold oldest first, and no others", async ({ store, intents }) => {
@@ -85,22 +91,27 @@ export function usageHourTests(test: ContractTest): void {
   });
 
   test("selects hours by time, page by page", async ({ store }) => {
-    const hours = [0, 0, 1, 2, 3].map((hour, at) => hourFor(`h${at}`, start + hour * hourMs, []));
+    const hours = [0, 0, 1, 2, 3].flatMap((hour, at) =>
+      hoursFor(`h${at}`, start + hour * hourMs, []),
+    );
     const mark = "mark";
     await store.usage.add({ organizationId: "acme", after: null, mark, hours });
-    const ids: string[] = [];
-    let cursor: string | null = null;
-    const range = { organizationId: "acme", from: start, to: start + 3 * hourMs };
-    do {
-      const page: Awaited<ReturnType<typeof store.usage.hours>> = await store.usage.hours(range, {
-        cursor,
-        limit: 2,
-      });
-      ids.push(...page.data.map(({ id }) => id));
-      cursor = page.nextCursor;
-    } while (cursor !== null && ids.length < 9);
-    expect(ids).toEqual(["h0", "h1", "h2", "h3"]);
-    expect(await store.usage.hours({ organizationId: "globex" }, all)).toMatchObject({ data: [] });
+    for (const detail of usageDetails) {
+      const ids: string[] = [];
+      let cursor: string | null = null;
+      const range = { organizationId: "acme", detail, from: start, to: start + 3 * hourMs };
+      do {
+        const page: Awaited<ReturnType<typeof store.usage.hours>> = await store.usage.hours(range, {
+          cursor,
+          limit: 2,
+        });
+        ids.push(...page.data.map(({ id }) => id));
+        cursor = page.nextCursor;
+      } while (cursor !== null && ids.length < 9);
+      expect(ids).toEqual(["h0", "h1", "h2", "h3"]);
+      const others = { organizationId: "globex", detail };
+      expect(await store.usage.hours(others, all)).toMatchObject({ data: [] });
+    }
   });
 
   test("keeps the sums of removed Steps, and adds those that follow", async ({
@@ -109,17 +120,21 @@ export function usageHourTests(test: ContractTest): void {
   }) => {
     const step = await settle(store, intents, { hour: 0, model: "m", cost: 7 });
     await correct(store, intents, step, 5);
-    const before = await fullFold(store, "acme");
+    const full = () => Promise.all(usageDetails.map((detail) => fullFold(store, "acme", detail)));
+    const rolled = () =>
+      Promise.all(usageDetails.map((detail) => rolledFold(store, "acme", detail)));
+    const before = await full();
     await foldAll(store, "acme", 10);
     const leaf = () => intents.leaf("activity.removed");
     const sweep = { at: start + 48 * hourMs, keep: hourMs, limit: 10, leaf };
     expect(await store.steps.sweep(sweep)).toMatchObject({ removed: 1 });
-    expect(await fullFold(store, "acme")).toEqual([]);
-    expect(await rolledFold(store, "acme")).toEqual(before);
+    expect(await full()).toEqual([[], []]);
+    expect(await rolled()).toEqual(before);
     await settle(store, intents, { hour: 50, model: "m", cost: 7 });
-    const following = await fullFold(store, "acme");
-    expect(following).not.toEqual([]);
-    expect(await rolledFold(store, "acme")).toEqual(inOrder([...before, ...following]));
+    const following = await full();
+    expect(following).not.toEqual([[], []]);
+    const all = before.map((groups, at) => inOrder([...groups, ...(following[at] ?? [])]));
+    expect(await rolled()).toEqual(all);
   });
 
   test("adds up to the sums over all Steps, however far it has folded", async ({ store }) => {
@@ -138,9 +153,7 @@ export function usageHourTests(test: ContractTest): void {
             if (step) await correct(store, intents, step, one.cost);
           }
         }
-        expect(await rolledFold(store, organizationId)).toEqual(
-          await fullFold(store, organizationId),
-        );
+        await expectSumsOfAllSteps(store, organizationId);
       }),
       { numRuns: 12 },
     );
@@ -204,10 +217,15 @@ async function correct(
   await store.correct(correctionFor(intents, step, { usage, costNanoUsd }));
 }
 
-function hourFor(id: string, hour: number, steps: readonly UnfoldedStep[]): UsageHour {
+function hoursFor(
+  id: string,
+  hour: number,
+  steps: readonly UnfoldedStep[],
+  organizationId = "acme",
+): readonly UsageHour[] {
   const fold = createHourFold();
   for (const step of steps) fold.add(step);
-  return { organizationId: "acme", hour, id, folded: foldedToText(fold.steps()) };
+  return usageHours({ organizationId, hour, id }, fold.steps());
 }
 
 /** Folds the next settled Steps of an organization, up to a number. */
@@ -219,26 +237,49 @@ export async function foldAll(store: Store, organizationId: string, limit: numbe
   const settled = open < 0 ? steps : steps.slice(0, open);
   if (settled.length === 0) return;
   const mark = cursorOf(settled.length - 1);
-  const hours = [...Map.groupBy(settled, ({ openedAt }) => hourOf(openedAt))].map(([hour, of]) => ({
-    ...hourFor(`${mark} ${hour}`, hour, of),
-    organizationId,
-  }));
+  const hours = [...Map.groupBy(settled, ({ openedAt }) => hourOf(openedAt))].flatMap(
+    ([hour, of]) => hoursFor(`${mark} ${hour}`, hour, of, organizationId),
+  );
   expect(await store.usage.add({ organizationId, after, mark, hours })).toBe(true);
 }
 
 /** The hours, and the Steps behind the mark. */
-async function rolledFold(store: Store, organizationId: string): Promise<readonly UsageGroup[]> {
+async function rolledFold(
+  store: Store,
+  organizationId: string,
+  detail: UsageDetail,
+): Promise<readonly UsageGroup[]> {
   const fold = createUsageFold(by);
-  for (const row of (await store.usage.hours({ organizationId }, all)).data)
+  for (const row of (await store.usage.hours({ organizationId, detail }, all)).data)
     for (const steps of foldedFromText(row)) fold.addSteps(steps);
   const cursor = await store.usage.mark(organizationId);
   const { steps } = await store.usage.steps({ organizationId }, { ...all, cursor });
-  for (const step of steps) fold.addStep(step);
+  for (const step of steps) fold.addStep(inDetail(detail, step));
   return inOrder(fold.groups());
 }
 
-async function fullFold(store: Store, organizationId: string): Promise<readonly UsageGroup[]> {
-  return inOrder((await store.steps.summarize({ organizationId, by }, all)).groups);
+async function fullFold(
+  store: Store,
+  organizationId: string,
+  detail: UsageDetail,
+): Promise<readonly UsageGroup[]> {
+  const { groups } = await store.steps.summarize({ organizationId, by }, all);
+  if (detail === "callers") return inOrder(groups);
+  const totals = createUsageFold(by);
+  for (const {
+    values: [, ...others],
+    ...group
+  } of groups)
+    totals.addGroup({ ...group, values: ["", ...others] });
+  return inOrder(totals.groups());
+}
+
+/** Both sums are those of all Steps. */
+async function expectSumsOfAllSteps(store: Store, organizationId: string): Promise<void> {
+  for (const detail of usageDetails)
+    expect(await rolledFold(store, organizationId, detail)).toEqual(
+      await fullFold(store, organizationId, detail),
+    );
 }
 
 function inOrder(groups: readonly UsageGroup[]): readonly UsageGroup[] {

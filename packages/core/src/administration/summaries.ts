@@ -63,7 +63,8 @@ export async function seriesOf(
     by: [bucket, ...listed(by)],
   });
   const start = dimensions.indexOf(bucket);
-  const sorted = groups.toSorted(byCost).sort((a, b) => order(a.values[start], b.values[start]));
+  const buckets = [...Map.groupBy(groups, ({ values }) => values[start])];
+  const sorted = buckets.sort(([a], [b]) => order(a, b)).flatMap(([, found]) => found.sort(byCost));
   return inTurns(sorted, (group) => ({
     ...toSummary(dimensions, group),
     latencies: group.latencies,
@@ -176,9 +177,7 @@ function toSummary(
   dimensions: readonly SummaryDimension[],
   { values, keyLabel, sums }: UsageGroup,
 ): UsageSummary {
-  return {
-    ...Object.fromEntries(dimensions.map((dimension, at) => [dimension, values[at]])),
-    ...(dimensions.includes("key") ? { keyLabel } : {}),
-    ...sums,
-  };
+  const found: Partial<Record<SummaryDimension, string | null>> = {};
+  for (const [at, dimension] of dimensions.entries()) found[dimension] = values[at] ?? null;
+  return dimensions.includes("key") ? { ...found, keyLabel, ...sums } : { ...found, ...sums };
 }

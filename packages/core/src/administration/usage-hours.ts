@@ -8,7 +8,7 @@ import {
   type UsageFold,
 } from "../domain/usage-fold.ts";
 import type { SummaryDimension } from "../domain/usage-group.ts";
-import { foldedFromText } from "../domain/usage-hours.ts";
+import { foldedFromText, type UsageDetail } from "../domain/usage-hours.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
@@ -46,7 +46,7 @@ export function wholeHours(query: OrganizationQuery): Hours | null {
 
 /** The characters of sums to read before yielding to the event loop, and the rows to ask for at once. */
 const textPerTurn = 100_000;
-const rowsPerPage = 50;
+const rowsPerPage: Readonly<Record<UsageDetail, number>> = { callers: 50, totals: 250 };
 const stepsPerPage = 250;
 
 /**
@@ -77,15 +77,25 @@ export async function sumsByHour(
   }
 }
 
+function detailOf({ by, userId, keyId }: SummaryQuery): UsageDetail {
+  const asksCallers = by.includes("user") || by.includes("key");
+  return asksCallers || userId !== undefined || keyId !== undefined ? "callers" : "totals";
+}
+
 async function* foldedStepsOf(
   { store }: GatewayContext,
-  { organizationId, from, to }: OrganizationQuery & Hours,
+  query: OrganizationQuery & Hours,
 ): AsyncGenerator<readonly FoldedSteps[]> {
+  const { organizationId, from, to } = query;
+  const detail = detailOf(query);
   let cursor: string | null = null;
   let read = 0;
   do {
     const page: Awaited<ReturnType<typeof store.usage.hours>> = await withStoreErrors(
-      store.usage.hours({ organizationId, from, to }, { cursor, limit: rowsPerPage }),
+      store.usage.hours(
+        { organizationId, detail, from, to },
+        { cursor, limit: rowsPerPage[detail] },
+      ),
     );
     for (const row of page.data) {
       yield foldedFromText(row);

@@ -8,7 +8,10 @@ import {
   foldedFromText,
   foldedToText,
   type HourFold,
+  inDetail,
   samePath,
+  type UsageDetail,
+  usageDetails,
 } from "../domain/usage-hours.ts";
 import { addFew, type Figures, fewOf, groupOf, noFigures } from "../domain/usage-sums.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
@@ -41,6 +44,7 @@ export interface UsageReconciliation {
 export interface UsageDifference {
   readonly organizationId: string;
   readonly hour: string;
+  /** Empty, as the key is, for sums over all users and keys together, which are kept too. */
   readonly userId: string;
   readonly keyId: string;
   readonly models: readonly string[];
@@ -97,6 +101,7 @@ interface Hours {
 
 /** The Steps of one hour and path minus their sums. */
 interface Difference extends FoldedSteps {
+  readonly detail: UsageDetail;
   readonly hour: number;
 }
 
@@ -132,9 +137,18 @@ function addMissing(
   { mark, differences }: Compared,
 ): Promise<boolean> {
   if (mark === null) return Promise.resolve(false);
-  const hours = [...Map.groupBy(differences, ({ hour }) => hour)].map(([hour, of]) => ({
-    ...{ organizationId, hour, id: ids.uuid(), folded: foldedToText(of) },
-  }));
+  const rows = Map.groupBy(differences, ({ detail, hour }) => `${detail} ${hour}`);
+  const hours = [...rows.values()].flatMap(([first, ...others]) => {
+    if (first === undefined) return [];
+    const { detail, hour } = first;
+    return {
+      organizationId,
+      detail,
+      hour,
+      id: ids.uuid(),
+      folded: foldedToText([first, ...others]),
+    };
+  });
   return withStoreErrors(store.usage.add({ organizationId, after: mark, mark, hours }));
 }
 
@@ -143,10 +157,11 @@ async function compare({ store }: GatewayContext, range: Hours): Promise<Compare
   const mark = await withStoreErrors(store.usage.mark(organizationId));
   if (mark === null) return { steps: 0, mark, differences: [] };
   const balance = createBalance();
-  for await (const row of pagesOf((cursor) =>
-    store.usage.hours(range, { cursor, limit: perPage / 5 }),
-  ))
-    for (const steps of foldedFromText(row)) balance.add(row.hour, steps, -1);
+  for (const detail of usageDetails)
+    for await (const row of pagesOf((cursor) =>
+      store.usage.hours({ ...range, detail }, { cursor, limit: perPage / 5 }),
+    ))
+      for (const steps of foldedFromText(row)) balance.add({ detail, hour: row.hour }, steps, -1);
   const [behind, all] = [createFolds(), createFolds()];
   for (let cursor = mark; ; ) {
     const { steps, cursorOf }: UnfoldedSteps = await withStoreErrors(
@@ -164,10 +179,11 @@ async function compare({ store }: GatewayContext, range: Hours): Promise<Compare
     count++;
     const hour = hourOf(step.openedAt);
     all.of(hour).add(step);
-    for (const corrected of correctedSteps(step)) balance.add(hour, corrected, 1);
+    for (const corrected of correctedSteps(step)) balance.addAll(hour, corrected, 1);
   }
-  for (const [hour, fold] of behind.all()) for (const of of fold.steps()) balance.add(hour, of, -1);
-  for (const [hour, fold] of all.all()) for (const of of fold.steps()) balance.add(hour, of, 1);
+  for (const [hour, fold] of behind.all())
+    for (const of of fold.steps()) balance.addAll(hour, of, -1);
+  for (const [hour, fold] of all.all()) for (const of of fold.steps()) balance.addAll(hour, of, 1);
   return { steps: count, mark, differences: balance.rest() };
 }
 
@@ -197,32 +213,41 @@ function createFolds() {
   };
 }
 
-/** Adds up Steps and takes away sums, by hour, caller and path. */
+interface Row {
+  readonly detail: UsageDetail;
+  readonly hour: number;
+}
+
+/** Adds up Steps and takes away sums, by detail, hour, caller and path. */
 function createBalance() {
   const entries = new Map<
     string,
-    { hour: number; steps: FoldedSteps; count: number; openedAt: number; figures: Figures[] }
+    { row: Row; steps: FoldedSteps; count: number; openedAt: number; figures: Figures[] }
   >();
+  const add = (row: Row, steps: FoldedSteps, sign: 1 | -1): void => {
+    const name = JSON.stringify([row.detail, row.hour, samePath(steps)]);
+    const { openedAt } = steps;
+    const entry = entries.get(name) ?? {
+      ...{ row, steps, count: 0, openedAt, figures: steps.places.map(noFigures) },
+    };
+    entries.set(name, entry);
+    entry.count += sign * steps.count;
+    entry.openedAt = Math.max(entry.openedAt, openedAt);
+    for (const [at, place] of steps.places.entries())
+      addFew(entry.figures[at] ?? [], place.figures, sign);
+  };
   return {
-    add(hour: number, steps: FoldedSteps, sign: 1 | -1): void {
-      const name = JSON.stringify([hour, samePath(steps)]);
-      const { openedAt } = steps;
-      const entry = entries.get(name) ?? {
-        ...{ hour, steps, count: 0, openedAt, figures: steps.places.map(noFigures) },
-      };
-      entries.set(name, entry);
-      entry.count += sign * steps.count;
-      entry.openedAt = Math.max(entry.openedAt, openedAt);
-      for (const [at, place] of steps.places.entries())
-        addFew(entry.figures[at] ?? [], place.figures, sign);
+    add,
+    addAll(hour: number, steps: FoldedSteps, sign: 1 | -1): void {
+      for (const detail of usageDetails) add({ detail, hour }, inDetail(detail, steps), sign);
     },
     rest: (): readonly Difference[] =>
-      [...entries.values()].flatMap(({ hour, steps, count, openedAt, figures }) => {
+      [...entries.values()].flatMap(({ row, steps, count, openedAt, figures }) => {
         const places = steps.places.map((place, at) => ({
           ...{ ...place, figures: fewOf(figures[at] ?? []) },
         }));
         const isEven = count === 0 && places.every((place) => place.figures.length === 0);
-        return isEven ? [] : [{ ...steps, hour, count, openedAt, places }];
+        return isEven ? [] : [{ ...steps, ...row, count, openedAt, places }];
       }),
   };
 }

@@ -9,7 +9,7 @@ import type { Session, TranscriptPart } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
 import type { StoredResponse } from "../domain/stored-response.ts";
 import type { UnfoldedStep } from "../domain/usage-fold.ts";
-import type { UsageHour } from "../domain/usage-hours.ts";
+import type { UsageDetail, UsageHour } from "../domain/usage-hours.ts";
 import type { StepSweep, SweepResult, TranscriptSweep } from "./retention.ts";
 import type { StepQuery, Tenant } from "./step-query.ts";
 import type { SessionLookup, SessionMatch } from "./step-verbs.ts";
@@ -320,9 +320,14 @@ export interface UsageRepository {
     readonly mark: string;
     readonly hours: readonly UsageHour[];
   }): Promise<boolean>;
-  /** The hours at or after `from`, and before `to`, oldest first. `correct` of the store adds hours, too. */
+  /** The hours of a detail, at or after `from` and before `to`, oldest first. `correct` of the store adds hours, too. */
   hours(
-    query: { readonly organizationId: string; readonly from?: number; readonly to?: number },
+    query: {
+      readonly organizationId: string;
+      readonly detail: UsageDetail;
+      readonly from?: number;
+      readonly to?: number;
+    },
     paging: StorePaging,
   ): Promise<StorePage<UsageHour>>;
 }

@@ -80,7 +80,7 @@ export interface UsageFold {
   addSteps(steps: FoldedSteps): void;
   /** Newest Steps first, so that a key's label is its latest. */
   addGroup(group: UsageGroup): void;
-  /** Like `addGroup`, for all groups of a fold with the same dimensions. */
+  /** Like `addGroup`, for all groups of a fold with the same dimensions. They may move: that fold must not grow any further. */
   addFold(fold: UsageFold): void;
   readonly size: number;
   groups(): readonly UsageGroup[];
@@ -108,20 +108,21 @@ export function createUsageFold(
   const tree: GroupTree = new Map();
   const labels = by.includes("key");
   const hourName = createHourName();
+  const insert = (leaf: GroupTree, group: GrowingGroup): GrowingGroup => {
+    leaf.set(groupKey, group);
+    groups.push(group);
+    return group;
+  };
   const groupFor = (
     values: UsageGroup["values"],
     { keyLabel, openedAt }: { readonly keyLabel: string | null; readonly openedAt: number },
   ): GrowingGroup => {
     const leaf = leafOf(tree, values);
-    const known = leaf.get(groupKey);
-    if (known !== undefined && !(known instanceof Map)) {
-      if (openedAt > known.labelledAt) [known.keyLabel, known.labelledAt] = [keyLabel, openedAt];
-      return known;
-    }
-    const group = { values, keyLabel, labelledAt: openedAt, figures: noFigures() };
-    leaf.set(groupKey, group);
-    groups.push(group);
-    return group;
+    const known = groupOn(leaf);
+    if (known === null)
+      return insert(leaf, { values, keyLabel, labelledAt: openedAt, figures: noFigures() });
+    if (openedAt > known.labelledAt) [known.keyLabel, known.labelledAt] = [keyLabel, openedAt];
+    return known;
   };
   /** Finds the group of an attempt or several of the same place. Counts their Steps if they are the first of theirs in it. */
   const groupWith = (
@@ -157,8 +158,12 @@ export function createUsageFold(
     },
     addGroup: (group) => addGroup(groupFor(group.values, olderThanAll(group)).figures, group),
     addFold({ growing }) {
-      for (const group of growing)
-        addFigures(groupFor(group.values, olderThanAll(group)).figures, group.figures);
+      for (const group of growing) {
+        const leaf = leafOf(tree, group.values);
+        const known = groupOn(leaf);
+        if (known === null) insert(leaf, { ...group, labelledAt: Number.NEGATIVE_INFINITY });
+        else addFigures(known.figures, group.figures);
+      }
     },
     get size() {
       return groups.length;
@@ -193,6 +198,11 @@ function leafOf(tree: GroupTree, values: UsageGroup["values"]): GroupTree {
     leaf = next;
   }
   return leaf;
+}
+
+function groupOn(leaf: GroupTree): GrowingGroup | null {
+  const known = leaf.get(groupKey);
+  return known === undefined || known instanceof Map ? null : known;
 }
 
 type DimensionedStep = Omit<UnfoldedStep, "keyLabel" | "attempts"> &

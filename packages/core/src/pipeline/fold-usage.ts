@@ -1,6 +1,6 @@
 import type { UnfoldedSteps } from "../contracts/repositories.ts";
 import { hourOf } from "../domain/usage-fold.ts";
-import { createHourFold, foldedToText, type HourFold } from "../domain/usage-hours.ts";
+import { createHourFold, type HourFold, usageHours } from "../domain/usage-hours.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "./context.ts";
 
@@ -55,10 +55,9 @@ async function foldOrganization(
     const after = await store.usage.mark(organizationId);
     const batch = await readBatch({ store }, { organizationId, to: until }, after);
     if (batch.mark !== null && batch.mark !== after) {
-      const hours = [...batch.hours].map(([hour, fold]) => ({
-        ...{ organizationId, hour, id: ids.uuid() },
-        folded: foldedToText(fold.steps()),
-      }));
+      const hours = [...batch.hours].flatMap(([hour, fold]) =>
+        usageHours({ organizationId, hour, id: ids.uuid() }, fold.steps()),
+      );
       const { mark } = batch;
       const isAdded = await store.usage.add({ organizationId, after, mark, hours });
       // If it isn't, another process folded them: go on behind its mark.

@@ -1,12 +1,12 @@
-import type { UsageHour } from "@tollgate/core/store";
+import { type UsageDetail, type UsageHour, usageDetails } from "@tollgate/core/store";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
 
-export const usageColumns = ["organization_id", "hour", "id", "folded"] as const;
+export const usageColumns = ["organization_id", "detail", "hour", "id", "folded"] as const;
 
 /** Sums by hour as the parameters of their row. */
-export function usageToRow({ organizationId, hour, id, folded }: UsageHour): SqlParameters {
-  return { organization_id: organizationId, hour, id, folded };
+export function usageToRow({ organizationId, detail, hour, id, folded }: UsageHour): SqlParameters {
+  return { organization_id: organizationId, detail, hour, id, folded };
 }
 
 /** Sums by hour from a row of `usageColumns`. */
@@ -14,8 +14,15 @@ export function usageFromRow(row: unknown): UsageHour {
   const read = readRow(row);
   return {
     organizationId: read.text("organization_id"),
+    detail: detailOf(read.text("detail")),
     hour: read.integer("hour"),
     id: read.text("id"),
     folded: read.text("folded"),
   };
+}
+
+function detailOf(text: string): UsageDetail {
+  const detail = usageDetails.find((known) => known === text);
+  if (detail !== undefined) return detail;
+  throw new TypeError("column detail has an unknown detail");
 }

@@ -1,11 +1,14 @@
 import {
   createUsageFold,
   foldedFromText,
+  inDetail,
   type Store,
   type SummaryDimension,
+  type UnfoldedStep,
   type UnfoldedSteps,
   type UsageFold,
   type UsageGroup,
+  usageDetails,
 } from "@tollgate/core/store";
 import { everyRow } from "./every-row.ts";
 
@@ -20,7 +23,9 @@ export const rolledUpBy: readonly SummaryDimension[] = [
 ];
 const stepsPerPage = 1_000;
 
-/** The sums over all Steps of some organizations: those by hour, and the Steps behind each mark. */
+/**
+ * The sums over all Steps of some organizations, by caller and without callers: those by hour, and the Steps behind each mark.
+ */
 export async function rolledUp(
   store: Store,
   organizations: readonly string[],
@@ -31,14 +36,22 @@ export async function rolledUp(
 }
 
 async function addRolledUp(store: Store, organizationId: string, fold: UsageFold): Promise<void> {
-  for (const row of await everyRow((paging) => store.usage.hours({ organizationId }, paging)))
-    for (const steps of foldedFromText(row)) fold.addSteps(steps);
+  for (const detail of usageDetails) {
+    const hours = { organizationId, detail };
+    for (const row of await everyRow((paging) => store.usage.hours(hours, paging)))
+      for (const steps of foldedFromText(row)) fold.addSteps(steps);
+  }
   let cursor = await store.usage.mark(organizationId);
   for (;;) {
     const paging = { cursor, limit: stepsPerPage };
     const { steps, cursorOf }: UnfoldedSteps = await store.usage.steps({ organizationId }, paging);
-    for (const step of steps) fold.addStep(step);
+    for (const step of steps) addInBoth(fold, step);
     if (steps.length < stepsPerPage) return;
     cursor = cursorOf(steps.length - 1);
   }
+}
+
+/** Adds a Step as the sums of each detail see it. */
+export function addInBoth(fold: UsageFold, step: UnfoldedStep): void {
+  for (const detail of usageDetails) fold.addStep(inDetail(detail, step));
 }

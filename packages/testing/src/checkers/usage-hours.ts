@@ -1,8 +1,8 @@
 import { createUsageFold, type UsageGroup } from "@tollgate/core/store";
 import type { StoreDump } from "./dump.ts";
-import { rolledUpBy } from "./rolled-up.ts";
+import { addInBoth, rolledUpBy } from "./rolled-up.ts";
 
-/** Checks that sums by hour add up to the sums over all Steps. Organizations whose Steps retention removed are left out. */
+/** Checks that sums by hour, by caller and without callers, add up to the sums over all Steps. Organizations whose Steps retention removed are left out. */
 export function checkUsageHours({ steps, leaves, usage }: StoreDump): readonly string[] {
   const swept = new Set(
     leaves.flatMap(({ kind, organizationId }) =>
@@ -10,7 +10,7 @@ export function checkUsageHours({ steps, leaves, usage }: StoreDump): readonly s
     ),
   );
   const fold = createUsageFold(rolledUpBy);
-  for (const step of steps) fold.addStep(step);
+  for (const step of steps) addInBoth(fold, step);
   const recorded = new Map(fold.groups().map((group) => [nameOf(group), figuresOf(group)]));
   const summed = new Map(usage.map((group) => [nameOf(group), figuresOf(group)]));
   return [...new Set([...recorded.keys(), ...summed.keys()])].flatMap((name) => {
