@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Snippet } from "./markdown.ts";
+import type { ModuleProcess } from "./module-process.ts";
 
 const maxSnippetMs = 60_000;
 const maxStartMs = 20_000;
@@ -19,8 +20,8 @@ export interface PageFolder {
   readonly directory: string;
   /** Writes a ts snippet and returns its path. */
   write(snippet: Snippet): string;
-  /** Runs a ts snippet with the built packages and returns its output. */
-  runTypeScript(snippet: Snippet): string;
+  /** Runs a ts snippet with the built packages and returns its output. @throws Error if it fails. */
+  runTypeScript(snippet: Snippet): Promise<string>;
   /** Runs a sh snippet against the page's gateway and returns its output. */
   runShell(snippet: Snippet, gateway: RunningGateway | null): string;
   /** Starts the gateway of `npm start` on a free port, with a database in this folder. */
@@ -67,29 +68,34 @@ async function startGateway(root: string, directory: string): Promise<RunningGat
   return { ...seen, stop };
 }
 
-/** Opens the folder of one page inside the checkout, where its imports resolve as they do for an embedder. */
-export function pageFolder(root: string, directory: string): PageFolder {
+/**
+ * Opens the folder of one page inside the checkout, where its imports resolve as they do for an embedder. `modules` runs
+ * its ts snippets.
+ */
+export function pageFolder(
+  root: string,
+  directory: string,
+  modules: Pick<ModuleProcess, "run">,
+): PageFolder {
   mkdirSync(directory, { recursive: true });
   const fileOf = ({ file, line }: Snippet) => `${directory}/${file ?? `line-${line}.ts`}`;
-  const run = (command: string, words: readonly string[], environment: NodeJS.ProcessEnv) =>
-    execFileSync(command, words, {
-      cwd: directory,
-      encoding: "utf8",
-      timeout: maxSnippetMs,
-      stdio: ["ignore", "pipe", "pipe"],
-      env: environment,
-    });
   return {
     directory,
     write(snippet) {
       writeFileSync(fileOf(snippet), `${snippet.code}\nexport {};\n`);
       return fileOf(snippet);
     },
-    runTypeScript: (snippet) => run("node", [fileOf(snippet)], process.env),
+    runTypeScript: (snippet) => modules.run(fileOf(snippet)),
     runShell(snippet, gateway) {
       const code = snippet.code.replaceAll("http://127.0.0.1:8787", gateway?.url ?? "");
       const environment = { ...process.env, TOLLGATE_KEY: gateway?.key ?? "" };
-      return run("bash", ["-c", `${shellNpm(root)}\n${code}`], environment);
+      return execFileSync("bash", ["-c", `${shellNpm(root)}\n${code}`], {
+        cwd: directory,
+        encoding: "utf8",
+        timeout: maxSnippetMs,
+        stdio: ["ignore", "pipe", "pipe"],
+        env: environment,
+      });
     },
     start: () => startGateway(root, directory),
   };

@@ -2,11 +2,16 @@ import { execFileSync } from "node:child_process";
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Snippet, snippets } from "../src/markdown.ts";
+import { moduleProcess } from "../src/module-process.ts";
 import { type PageFolder, pageFolder, type RunningGateway } from "../src/page-folder.ts";
 import { repositoryRoot } from "../src/repository.ts";
 
 const folder = mkdtempSync(`${repositoryRoot}/.snippets-`);
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const modules = moduleProcess();
+afterAll(async () => {
+  await modules.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
 
 interface Page {
   readonly path: string;
@@ -21,7 +26,7 @@ const pages: readonly Page[] = globSync(["README.md", "packages/*/README.md", "d
   .map((path) => ({
     path,
     snippets: snippets(readFileSync(`${repositoryRoot}/${path}`, "utf8")),
-    folder: pageFolder(repositoryRoot, `${folder}/${path.replace(/\W+/g, "-")}`),
+    folder: pageFolder(repositoryRoot, `${folder}/${path.replace(/\W+/g, "-")}`, modules),
   }))
   .filter((page) => page.snippets.length > 0);
 
@@ -83,10 +88,10 @@ describe.each(pages)("$path", (page) => {
   }, 30_000);
   afterAll(() => gateway?.stop());
 
-  it.each(page.snippets)("runs as written, line $line", { timeout: 60_000 }, (snippet) => {
+  it.each(page.snippets)("runs as written, line $line", { timeout: 60_000 }, async (snippet) => {
     const printed =
       snippet.language === "ts"
-        ? page.folder.runTypeScript(snippet)
+        ? await page.folder.runTypeScript(snippet)
         : page.folder.runShell(snippet, gateway);
     if (snippet.prints !== null) expect(printed.trim()).toBe(snippet.prints.trim());
   });
@@ -107,19 +112,36 @@ describe("the snippet runner", () => {
     expect(() => snippets("```ts\nx")).toThrow("line 1");
   });
 
-  it("fails for code that does not compile, throws, or runs another npm command", () => {
+  it("fails for code that does not compile, throws, or runs another npm command", async () => {
     const scratch = mkdtempSync(`${repositoryRoot}/.snippets-`);
     try {
-      const page = pageFolder(repositoryRoot, `${scratch}/page`);
+      const page = pageFolder(repositoryRoot, `${scratch}/page`, modules);
       const [wrong, throwing] = snippets(
         block("ts", 'const x: number = "a"') + block("ts", 'throw new Error("no")'),
       ) as [Snippet, Snippet];
       page.write(wrong);
       page.write(throwing);
       expect(compile(scratch)).toEqual([expect.stringContaining("TS2322")]);
-      expect(() => page.runTypeScript(throwing)).toThrow("Error: no");
+      await expect(page.runTypeScript(throwing)).rejects.toThrow("Error: no");
       const [publish] = snippets(block("sh", "npm publish")) as [Snippet];
       expect(() => page.runShell(publish, null)).toThrow("may not run: npm publish");
+    } finally {
+      rmSync(scratch, { recursive: true, force: true });
+    }
+  }, 30_000);
+
+  it("fails for code that throws or exits later, or waits forever, and then runs the next", async () => {
+    const scratch = mkdtempSync(`${repositoryRoot}/.snippets-`);
+    const run = (name: string, code: string) => {
+      writeFileSync(`${scratch}/${name}.mjs`, code);
+      return modules.run(`${scratch}/${name}.mjs`);
+    };
+    try {
+      await expect(run("a", "setTimeout(() => { throw Error('late') })")).rejects.toThrow("late");
+      await expect(run("b", "process.exitCode = 3")).rejects.toThrow("ended with 3");
+      await expect(run("c", "await new Promise(() => {})")).rejects.toThrow("never happens");
+      const late = "console.log(1); setTimeout(() => console.log(process.cwd()), 10)";
+      expect(await run("d", late)).toBe(`1\n${scratch}\n`);
     } finally {
       rmSync(scratch, { recursive: true, force: true });
     }
