@@ -34,6 +34,7 @@ export const keyRecord = z.object({
   minimumDataClass: text,
   models: z.nullable(texts),
   aliases: z.nullable(z.record(text, text)),
+  leadingSystem: z.nullable(z.enum(["history", "apart"])),
   createdAt: time,
   expiresAt: timeOrNull,
   revokedAt: timeOrNull,

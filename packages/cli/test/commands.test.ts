@@ -92,19 +92,22 @@ describe("the commands", () => {
   it("change a key, rotate it, list working keys and revoke all keys of a user", async () => {
     const aliases = ["--alias", "gpt-5=sim/tollgate/echo", "--alias", "fast=sim/tollgate/echo"];
     const words = ["--user", "bob", "--label", "laptop", "--models", "sim/*/*", ...aliases];
+    words.push("--leading-system", "apart");
     const made = created.parse(await runJsonIn(folder, "keys", "create", ...acme, ...words));
     const { id } = made.key;
     expect(made.key).toMatchObject({
       models: ["sim/*/*"],
       aliases: { "gpt-5": "sim/tollgate/echo", fast: "sim/tollgate/echo" },
+      leadingSystem: "apart",
     });
-    const removed = ["--all-models", "--remove-aliases"];
+    const removed = ["--all-models", "--remove-aliases", "--leading-system", "gateway"];
     const change = ["--minimum-data-class", "D1_INTERNAL", "--label", "desk", ...removed];
     expect(await runJsonIn(folder, "keys", "update", id, ...acme, ...change)).toMatchObject({
       label: "desk",
       minimumDataClass: "D1_INTERNAL",
       models: null,
       aliases: null,
+      leadingSystem: null,
     });
     const rotated = created.parse(await runJsonIn(folder, "keys", "rotate", id, "--overlap", "1h"));
     expect(rotated.secret).toMatch(/^tg_/);

@@ -2,6 +2,7 @@ import { defaultRetryRules } from "./attempts/retry.ts";
 import { budgetSchema, rateLimitSchema } from "./budgets/schema.ts";
 import type { Authenticate } from "./contracts/authenticate.ts";
 import type { Observer, TraceParent } from "./contracts/observer.ts";
+import { leadingSystems } from "./domain/api-key.ts";
 import { defaultDeadlines, defaultLimits } from "./domain/limits.ts";
 import { defaultRetention } from "./domain/retention.ts";
 import type { Schema } from "./input/read.ts";
@@ -81,7 +82,7 @@ const settings = {
   onDisconnect: z.exactOptional(z.enum(["abort", "drain"])),
   toolOutputs: z.exactOptional(z.enum(["text", "parts"])),
   sessions: z.exactOptional(
-    z.strictObject({ leadingSystem: z.exactOptional(z.enum(["history", "apart"])) }),
+    z.strictObject({ leadingSystem: z.exactOptional(z.enum(leadingSystems)) }),
   ),
   headerPrefix: z.exactOptional(
     text(

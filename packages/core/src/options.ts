@@ -9,6 +9,7 @@ import type { PriceBook } from "./contracts/price-book.ts";
 import type { Provider } from "./contracts/provider.ts";
 import type { SecretBox } from "./contracts/secret-box.ts";
 import type { Store } from "./contracts/store.ts";
+import type { LeadingSystem } from "./domain/api-key.ts";
 import type { Deadlines, Limits } from "./domain/limits.ts";
 import type { ModelAliases } from "./domain/model-id.ts";
 import type { Retention } from "./domain/retention.ts";
@@ -73,9 +74,10 @@ export interface GatewayOptions<Gateway extends string = string> {
   /**
    * How Sessions are found. `leadingSystem` is the place of the system and developer messages at the start of a conversation.
    * Default `history`: they belong to it, so a change of one begins a new Session (section 3). `apart`: they are
-   * instructions of each Step, as the `system` of Messages is, for agents that put the time into them.
+   * instructions of each Step, as the `system` of Messages is, for agents that put the time into them. A key may say
+   * something else.
    */
-  readonly sessions?: { readonly leadingSystem?: "history" | "apart" };
+  readonly sessions?: { readonly leadingSystem?: LeadingSystem };
   /** The prefix of the two headers of section 5.3 and of `X-Service-Model`. Default `X-Service-`. */
   readonly headerPrefix?: string;
   /** Identifies the caller before the API key is checked: users already signed in to your app don't need a key. */

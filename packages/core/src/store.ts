@@ -8,7 +8,7 @@ export type * from "./contracts/store.ts";
 export type * from "./contracts/usage-summary.ts";
 export { type AdminRole, type AdminToken, adminRoles } from "./domain/admin-token.ts";
 export type { ApiKey } from "./domain/api-key.ts";
-export { keyIsLive } from "./domain/api-key.ts";
+export { keyIsLive, type LeadingSystem, leadingSystems } from "./domain/api-key.ts";
 export { type AppliedCorrection, applyCorrection, figuresOf } from "./domain/apply-correction.ts";
 export type * from "./domain/budget.ts";
 export { budgetPeriods, isBudgetUnit, isSameCounter } from "./domain/budget.ts";

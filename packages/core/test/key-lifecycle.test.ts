@@ -62,6 +62,7 @@ describe.each(stores)("the life of an API key, with %s", (_name, open) => {
       defaultDataClass: "D2_CONFIDENTIAL",
       models: ["test/*/*"],
       aliases: null,
+      leadingSystem: null,
       expiresAt: Date.UTC(2026, 0, 2),
     });
     expect(await gateway.keys.update({ ...one, label: "other" })).toMatchObject({
@@ -69,7 +70,7 @@ describe.each(stores)("the life of an API key, with %s", (_name, open) => {
       label: "other",
     });
     expect(await latest()).toEqual({ key: key.id, labelSha256: labelSha256("other") });
-    const opened = { models: null, expiresAt: null };
+    const opened = { models: null, leadingSystem: "apart", expiresAt: null } as const;
     expect(await gateway.keys.update({ ...one, ...opened })).toMatchObject(opened);
     expect(await latest()).toEqual({ key: key.id, ...opened });
     await gateway.keys.rotate(one);

@@ -76,6 +76,23 @@ describe.each(endpoints)("leading system messages of %s that change", (path, mem
     });
   });
 
+  it.each([
+    [{}, "apart", 1],
+    [apart, "history", 3],
+    [apart, null, 1],
+  ] as const)(
+    "are where the key says, or else the gateway: %j, %s",
+    async (options, place, sessions) => {
+      const test = await createTestGateway({ ...options, key: { leadingSystem: place } });
+      expect(await converse(test, [path, member], leading)).toEqual({ sessions, turns: 3 });
+      const { organizationId, id } = test.key;
+      const other = sessions === 1 ? "history" : "apart";
+      await test.gateway.keys.update({ organizationId, id, leadingSystem: other });
+      const changed = await converse(test, [path, member], leading);
+      expect(changed.sessions).toBe(sessions === 1 ? 3 : 1);
+    },
+  );
+
   it("are as apart from a conversation that is remembered", async () => {
     const long = { role: "system", content: "x".repeat(9_000) };
     const steady = { role: "developer", content: "Be kind." };

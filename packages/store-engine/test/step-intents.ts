@@ -28,6 +28,7 @@ export function insertKey(store: Store): Promise<void> {
     minimumDataClass: "D0_PUBLIC",
     models: null,
     aliases: null,
+    leadingSystem: null,
     createdAt: at,
     expiresAt: null,
     revokedAt: null,

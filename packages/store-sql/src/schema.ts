@@ -38,7 +38,7 @@ function identity({ text, integer, bytes, keyedTable }: SqlDialect): readonly st
     `CREATE TABLE api_keys (
       organization_id ${text} NOT NULL, id ${text} NOT NULL, user_id ${text} NOT NULL, label ${text} NOT NULL,
       prefix ${text} NOT NULL, default_data_class ${text} NOT NULL, minimum_data_class ${text} NOT NULL,
-      models ${text}, aliases ${text}, created_at ${integer} NOT NULL, expires_at ${integer},
+      models ${text}, aliases ${text}, leading_system ${text}, created_at ${integer} NOT NULL, expires_at ${integer},
       revoked_at ${integer}, last_used_at ${integer}, version ${integer} NOT NULL, sequence ${integer} NOT NULL,
       PRIMARY KEY (organization_id, id))${keyedTable}`,
     `CREATE INDEX api_keys_by_time ON api_keys (organization_id, created_at, sequence)

@@ -42,6 +42,7 @@ export function insertMeasuredKey(store: Store, at: number): Promise<void> {
       minimumDataClass: "D0_PUBLIC",
       models: null,
       aliases: null,
+      leadingSystem: null,
       createdAt: at,
       expiresAt: null,
       revokedAt: null,

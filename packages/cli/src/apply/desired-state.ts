@@ -54,6 +54,7 @@ const keySchema = z.strictObject({
   minimumDataClass: creation.minimumDataClass,
   models: creation.models,
   aliases: creation.aliases,
+  leadingSystem: creation.leadingSystem,
   expiresAt: creation.expiresAt,
 });
 
@@ -115,6 +116,7 @@ function desired(
     keys: Object.entries(keys).map(([name, { user, ...terms }]) => ({
       models: null,
       aliases: null,
+      leadingSystem: null,
       expiresAt: null,
       ...terms,
       organizationId: id,

@@ -1,5 +1,6 @@
 import type { Duration, KeyRecord, KeyWithSecret } from "@tollgate/core";
-import type { Command } from "commander";
+import { type LeadingSystem, leadingSystems } from "@tollgate/core/store";
+import { type Command, Option } from "commander";
 import { listAction, recordAction } from "../actions.ts";
 import {
   alias,
@@ -35,6 +36,7 @@ interface Terms {
   readonly minimumDataClass?: string;
   readonly models?: readonly string[];
   readonly alias?: Readonly<Record<string, string>>;
+  readonly leadingSystem?: LeadingSystem | "gateway";
   readonly expiresAt?: string;
 }
 
@@ -108,26 +110,39 @@ function withTerms(command: Command): Command {
     .option("--minimum-data-class <class>", "the lowest data class of any request")
     .option("--models <pattern>", "only matching models (repeatable)", repeated)
     .option("--alias <name=model>", "a name that clients may send for a model (repeatable)", alias)
+    .addOption(
+      new Option(
+        "--leading-system <place>",
+        "whether leading system messages belong to the history (default: the gateway's)",
+      ).choices([...leadingSystems, "gateway"]),
+    )
     .option("--expires-at <time>", "when the key expires, in ISO 8601", isoTime);
 }
 
 async function create(_options: unknown, command: Command): Promise<void> {
-  const { organization, user, alias: aliases, ...rest } = optionsOf<CreateOptions>(command);
+  const options = optionsOf<CreateOptions>(command);
+  const { organization, user, alias: aliases, leadingSystem, ...rest } = options;
   const creation = {
     organizationId: organization,
     userId: user,
     ...rest,
     ...(aliases && { aliases }),
+    ...placed(leadingSystem),
   };
   await withAdministration(command, async ({ keys }, { json, acting }) =>
     printSecret(json, await keys.create({ ...creation, ...acting })),
   );
 }
 
+/** `gateway` leaves the place of leading system messages to the gateway. */
+function placed(leadingSystem: Terms["leadingSystem"]) {
+  return leadingSystem && { leadingSystem: leadingSystem === "gateway" ? null : leadingSystem };
+}
+
 async function update(id: string, _options: unknown, command: Command): Promise<void> {
   const options = optionsOf<UpdateOptions>(command);
   const { organization, allModels, neverExpires, ...rest } = options;
-  const { alias: aliases, removeAliases, ...terms } = rest;
+  const { alias: aliases, removeAliases, leadingSystem, ...terms } = rest;
   if (allModels && terms.models) throw new CommandError("pass either --models or --all-models", 2);
   if (removeAliases && aliases)
     throw new CommandError("pass either --alias or --remove-aliases", 2);
@@ -135,6 +150,7 @@ async function update(id: string, _options: unknown, command: Command): Promise<
     throw new CommandError("pass either --expires-at or --never-expires", 2);
   const change = {
     ...terms,
+    ...placed(leadingSystem),
     ...(allModels ? { models: null } : {}),
     ...(removeAliases ? { aliases: null } : aliases && { aliases }),
     ...(neverExpires ? { expiresAt: null } : {}),

@@ -116,6 +116,7 @@ function keyFor(owner: Owner, source: Source, overrides: Partial<ApiKey>): ApiKe
     minimumDataClass: "D0_PUBLIC",
     models: null,
     aliases: null,
+    leadingSystem: null,
     createdAt: source.now(),
     expiresAt: null,
     revokedAt: null,

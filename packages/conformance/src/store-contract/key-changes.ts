@@ -16,13 +16,15 @@ export function keyChangeTests(test: ContractTest): void {
       minimumDataClass: "D1_INTERNAL",
       models: ["sim/*/*"],
       aliases: { fast: "sim/v/m", "openai/gpt-5": "sim/v/gpt-5" },
+      leadingSystem: "apart" as const,
       expiresAt: intents.now(),
       revokedAt: intents.now(),
     };
     const one = { organizationId, id: "key-1" };
     const after = { ...before, ...patch, version: 1 };
     expect(await changed(store, intents, one, patch)).toEqual([after]);
-    const cleared = { models: null, aliases: null, expiresAt: null, revokedAt: null };
+    const ends = { expiresAt: null, revokedAt: null };
+    const cleared = { models: null, aliases: null, leadingSystem: null, ...ends };
     await changed(store, intents, one, cleared);
     expect(await store.keys.get(organizationId, "key-1")).toEqual({
       ...after,

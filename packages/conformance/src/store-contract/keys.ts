@@ -13,6 +13,7 @@ export function keyTests(test: ContractTest): void {
     const limited = intents.withOwner({ keyId: "key-2" }).key({
       models: ["sim/*/*", "other/v/m"],
       aliases: { "gpt-5": "sim/v/gpt-5", constructor: "sim/v/m" },
+      leadingSystem: "history",
       expiresAt: intents.now(),
       revokedAt: intents.now(),
       lastUsedAt: intents.now(),

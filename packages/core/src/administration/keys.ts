@@ -6,7 +6,7 @@ import type {
   KeySelection,
   KeyWithSalt,
 } from "../contracts/key-repository.ts";
-import type { ApiKey } from "../domain/api-key.ts";
+import type { ApiKey, LeadingSystem } from "../domain/api-key.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import type { ModelAliases } from "../domain/model-id.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
@@ -68,6 +68,12 @@ export interface CreateKeyOptions extends WithActor {
    * replaces all of them, and `null` removes them. Default: none.
    */
   readonly aliases?: ModelAliases | null;
+  /**
+   * The place of the system and developer messages at the start of a conversation: part of its `history`, or `apart` as
+   * instructions of the Step. For agents that change them with every request. Default `null`: as the gateway's option
+   * `sessions.leadingSystem` says.
+   */
+  readonly leadingSystem?: LeadingSystem | null;
 }
 
 /** One key, by its id. */
@@ -247,14 +253,17 @@ function newKey(context: GatewayContext, creation: CreateKeyOptions, prefix: str
     ...classesOf(context.dataClasses, creation),
     models: creation.models ?? null,
     aliases: aliasesOf(context, creation.aliases ?? null),
+    leadingSystem: creation.leadingSystem ?? null,
     createdAt: clock.now(),
     expiresAt: expiryOf(context, creation.expiresAt ?? null),
     revokedAt: null,
     lastUsedAt: null,
     version: 0,
   };
-  const { label, defaultDataClass, minimumDataClass, models, aliases, expiresAt } = key;
-  const facts = { label, defaultDataClass, minimumDataClass, models, aliases, expiresAt };
+  const { label, defaultDataClass, minimumDataClass, models, aliases, leadingSystem, expiresAt } =
+    key;
+  const classes = { defaultDataClass, minimumDataClass };
+  const facts = { label, ...classes, models, aliases, leadingSystem, expiresAt };
   return {
     key,
     salt: ids.bytes(32),
@@ -323,7 +332,8 @@ async function rotate(
 
 /** The changes to a key as it is now. It may have changed since it was read. */
 function patchOf(context: GatewayContext, key: ApiKey, change: UpdateKeyOptions): KeyPatch {
-  const { label, expiresAt, models, aliases, defaultDataClass, minimumDataClass } = change;
+  const { label, expiresAt, models, aliases, leadingSystem } = change;
+  const { defaultDataClass, minimumDataClass } = change;
   if (key.revokedAt !== null) throw notLive("This API key is revoked and can't change.");
   if (key.prefix === "" && label !== undefined && label !== key.label)
     throw new GatewayError(
@@ -345,6 +355,7 @@ function patchOf(context: GatewayContext, key: ApiKey, change: UpdateKeyOptions)
     ...(label === undefined ? {} : { label }),
     ...(models === undefined ? {} : { models }),
     ...(aliases === undefined ? {} : { aliases: aliasesOf(context, aliases) }),
+    ...(leadingSystem === undefined ? {} : { leadingSystem }),
     ...(expiresAt === undefined ? {} : { expiresAt: expiryOf(context, expiresAt) }),
   };
 }

@@ -5,6 +5,7 @@ import {
   rateLimitMembers,
 } from "../budgets/schema.ts";
 import { adminRoles } from "../domain/admin-token.ts";
+import { leadingSystems } from "../domain/api-key.ts";
 import { changeKinds } from "../domain/change-kind.ts";
 import type { OneOrMany } from "../domain/pattern.ts";
 import { endpointNames } from "../domain/step.ts";
@@ -56,6 +57,7 @@ const keySettings = {
   expiresAt: z.exactOptional(z.nullable(isoTime)),
   models,
   aliases: z.exactOptional(z.nullable(modelAliases)),
+  leadingSystem: z.exactOptional(z.nullable(z.enum(leadingSystems))),
 };
 
 export const keyCreation = z.strictObject({

@@ -93,6 +93,7 @@ export type KeyPatch = Partial<
     | "minimumDataClass"
     | "models"
     | "aliases"
+    | "leadingSystem"
     | "expiresAt"
     | "revokedAt"
   >

@@ -1,5 +1,11 @@
 import type { ModelAliases } from "./model-id.ts";
 
+/** The places of the system and developer messages at the start of a conversation: in it, or as instructions of the Step. */
+export const leadingSystems = ["history", "apart"] as const;
+
+/** One of these places. */
+export type LeadingSystem = (typeof leadingSystems)[number];
+
 /** An API key's record. Its secret is kept only as a SHA-256 digest and never appears here. */
 export interface ApiKey {
   readonly id: string;
@@ -15,6 +21,8 @@ export interface ApiKey {
   readonly models: readonly string[] | null;
   /** Plain names for models, which come before those of the gateway; null for none. */
   readonly aliases: ModelAliases | null;
+  /** The place of the system messages at the start of its conversations; null for that of the gateway. */
+  readonly leadingSystem: LeadingSystem | null;
   /** Milliseconds since the epoch, like all times in records. Null means never. */
   readonly createdAt: number;
   readonly expiresAt: number | null;

@@ -1,3 +1,5 @@
+import type { LeadingSystem } from "./api-key.ts";
+
 /** Who something belongs to: the organization, the user and the API key (section 5.2). */
 export interface Owner {
   readonly organizationId: string;
@@ -18,6 +20,8 @@ export interface Caller extends Owner {
   readonly allowlists: readonly (readonly string[])[];
   /** The aliases of its key; null for none. */
   readonly aliases: ReadonlyMap<string, string> | null;
+  /** The place of leading system messages for its key; null for that of the gateway. */
+  readonly leadingSystem: LeadingSystem | null;
   /** The organization's salt, under which its transcripts are hashed. */
   readonly salt: Uint8Array;
 }

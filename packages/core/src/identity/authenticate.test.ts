@@ -16,6 +16,7 @@ const named = {
   minimumDataClass: null,
   models: null,
   aliases: null,
+  leadingSystem: null,
 };
 
 /** An authenticator whose store has one key. It counts the reads of the store and the uses of the key. */
@@ -31,6 +32,7 @@ function authenticating(changed: Partial<ApiKey> = {}, secretEndsAt: number | nu
     minimumDataClass: "D0",
     models: ["a/b/c"],
     aliases: null,
+    leadingSystem: null,
     createdAt: 0,
     expiresAt: null,
     revokedAt: null,

@@ -16,6 +16,7 @@ export function callerOfKey({ key, salt }: KeyWithSalt): Caller {
     minimumDataClass: key.minimumDataClass,
     allowlists: key.models === null ? [] : [key.models],
     aliases: key.aliases && new Map(Object.entries(key.aliases)),
+    leadingSystem: key.leadingSystem,
     salt,
   };
 }

@@ -8,6 +8,7 @@ import type { Policy } from "../contracts/policy.ts";
 import type { PriceBook } from "../contracts/price-book.ts";
 import type { Provider } from "../contracts/provider.ts";
 import type { Store } from "../contracts/store.ts";
+import type { LeadingSystem } from "../domain/api-key.ts";
 import type { Deadlines, Limits } from "../domain/limits.ts";
 import type { ModelFacts } from "../domain/model-facts.ts";
 import type { ModelId } from "../domain/model-id.ts";
@@ -50,8 +51,8 @@ export interface GatewayContext {
   readonly onDisconnect: "abort" | "drain" | null;
   /** The form of function outputs that Responses clients may send. */
   readonly toolOutputs: "text" | "parts";
-  /** Whether the system messages at the start of a conversation belong to it, or are instructions of the Step. */
-  readonly leadingSystem: "history" | "apart";
+  /** The place of leading system messages for keys that don't say it. */
+  readonly leadingSystem: LeadingSystem;
   /** Limits how many answers are read to their end after their clients left. */
   readonly drains: Slots;
   /** Limits the bytes of running streams that are copied for repeats. */

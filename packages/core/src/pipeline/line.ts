@@ -1,3 +1,4 @@
+import type { Caller } from "../domain/caller.ts";
 import { highestClass } from "../domain/data-class.ts";
 import { formatModelId } from "../domain/model-id.ts";
 import type { DecisionRefusal } from "../domain/policy-decision.ts";
@@ -70,7 +71,7 @@ export async function execute(
   const prepared = preparing instanceof Promise ? await preparing : preparing;
   const initial = withClientState(
     call,
-    context.leadingSystem === "apart" ? withInstructionsApart(prepared) : prepared,
+    isSystemApart(context, call.caller) ? withInstructionsApart(prepared) : prepared,
   );
   for (let round = 1; ; round++) {
     const finding = withSession(context, initial, named ?? route.stateNeeds);
@@ -231,6 +232,10 @@ function raisedClass(context: GatewayContext, call: PreparedCall, requestedClass
   return referred === null && session === null
     ? requestedClass
     : classifyCall(context, call, { referred, session });
+}
+
+function isSystemApart({ leadingSystem }: GatewayContext, caller: Caller): boolean {
+  return (caller.leadingSystem ?? leadingSystem) === "apart";
 }
 
 /** Plans the permitted attempt. Throws or rejects with CallRefused, which isn't recorded yet, if there is none. */

@@ -1,4 +1,10 @@
-import type { ApiKey, KeyOfSecret, KeyWithSalt } from "@tollgate/core/store";
+import {
+  type ApiKey,
+  type KeyOfSecret,
+  type KeyWithSalt,
+  type LeadingSystem,
+  leadingSystems,
+} from "@tollgate/core/store";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
 
@@ -13,6 +19,7 @@ export const keyColumns = [
   "minimum_data_class",
   "models",
   "aliases",
+  "leading_system",
   "created_at",
   "expires_at",
   "revoked_at",
@@ -33,6 +40,7 @@ export function keyToRow(key: ApiKey, sequence: number): SqlParameters {
     minimum_data_class: key.minimumDataClass,
     models: key.models && JSON.stringify(key.models),
     aliases: key.aliases && JSON.stringify(key.aliases),
+    leading_system: key.leadingSystem,
     created_at: key.createdAt,
     expires_at: key.expiresAt,
     revoked_at: key.revokedAt,
@@ -55,12 +63,19 @@ export function keyFromRow(row: unknown): ApiKey {
     minimumDataClass: read.text("minimum_data_class"),
     models: read.jsonOrNull("models"),
     aliases: read.jsonOrNull("aliases"),
+    leadingSystem: leadingSystemOf(read.textOrNull("leading_system")),
     createdAt: read.integer("created_at"),
     expiresAt: read.integerOrNull("expires_at"),
     revokedAt: read.integerOrNull("revoked_at"),
     lastUsedAt: read.integerOrNull("last_used_at"),
     version: read.integer("version"),
   };
+}
+
+function leadingSystemOf(text: string | null): LeadingSystem | null {
+  const place = leadingSystems.find((known) => known === text);
+  if (place !== undefined || text === null) return place ?? null;
+  throw new TypeError("column leading_system has an unknown place");
 }
 
 /** The API key in a row, with its organization's salt. */

@@ -15,7 +15,8 @@ export const administrationStatements = {
   insertKey: `${insertInto("api_keys", keyColumns)} ON CONFLICT DO NOTHING`,
   updateKey: `UPDATE api_keys SET label = :label, prefix = :prefix,
       default_data_class = :default_data_class, minimum_data_class = :minimum_data_class,
-      models = :models, aliases = :aliases, expires_at = :expires_at, revoked_at = :revoked_at, version = :version
+      models = :models, aliases = :aliases, leading_system = :leading_system,
+      expires_at = :expires_at, revoked_at = :revoked_at, version = :version
     WHERE organization_id = :organization_id AND id = :id`,
   touchKey: `UPDATE api_keys SET last_used_at = :at
     WHERE organization_id = :organization_id AND id = :id
