@@ -272,9 +272,9 @@ const ofSteps = {
   source: text,
   endpoint: z.enum(endpointNames),
   stream: z.boolean(),
-  sessionId: text,
-  turnId: text,
-  stepNumber: count,
+  sessionId: textOrNull,
+  turnId: textOrNull,
+  stepNumber: countOrNull,
   droppedFields: z.record(text, count),
   metadata,
   idempotencyKeySha256: textOrNull,
@@ -298,7 +298,7 @@ export const stepRecord = z.object({
   outcome,
   reason: textOrNull,
   attempts: listOf(attempt),
-  head: text,
+  head: textOrNull,
   replyHead: textOrNull,
 });
 
@@ -418,7 +418,7 @@ const missing = z.exactOptional(z.enum(["none", "open", "digest", "erased"]));
 
 export const stepContent = z.object({
   id: text,
-  sessionId: text,
+  sessionId: textOrNull,
   outcome,
   instructions: textOrNull,
   input: messages,
@@ -471,6 +471,7 @@ const facts = z.object({
   tools: z.boolean(),
   images: z.boolean(),
   structuredOutput: z.boolean(),
+  embeddings: z.exactOptional(z.literal(true)),
   serviceTier: text,
   estimatedInputTokens: count,
   estimatedOutputTokens: count,

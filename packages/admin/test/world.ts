@@ -97,6 +97,7 @@ async function populate(
   const [step] = (await gateway.steps.list({ organizationId: organization })).data;
   if (step === undefined) throw new Error("The chat made no Step.");
   const { sessionId: session, decisionId: decision } = step;
+  if (session === null) throw new Error("The chat's Step has no Session.");
   const { token } = await gateway.adminTokens.create({
     label: "ada",
     role: "viewer",

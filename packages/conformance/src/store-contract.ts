@@ -4,6 +4,7 @@ import { attemptErrorTests } from "./store-contract/attempt-errors.ts";
 import { budgetPropertyTests } from "./store-contract/budget-property.ts";
 import { budgetRecordTests } from "./store-contract/budget-records.ts";
 import { budgetTests } from "./store-contract/budgets.ts";
+import { callTests } from "./store-contract/calls.ts";
 import { changeTests } from "./store-contract/changes.ts";
 import { claimTests } from "./store-contract/claims.ts";
 import { connectionTests } from "./store-contract/connections.ts";
@@ -49,6 +50,7 @@ export function describeStoreContract(
   const test = createContractTest(open);
   describe(`${name}: the store contract`, () => {
     describe("Steps", () => stepTests(test));
+    describe("Calls without a Session", () => callTests(test));
     describe("Sessions by omitted ids", () => sessionTests(test));
     describe("Sessions and Turns by named ids", () => namedSessionTests(test));
     describe("Finding Sessions", () => foundSessionTests(test));

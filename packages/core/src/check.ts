@@ -148,6 +148,7 @@ const compared: ReadonlySet<string> = new Set(
     tools: true,
     images: true,
     structuredOutput: true,
+    embeddings: true,
     serviceTier: true,
   } satisfies Record<keyof RuleMatch, true>),
 );

@@ -8,6 +8,7 @@ export type {
   ConfiguredPrice,
   ConfiguredRates,
   Delivery,
+  EmbeddingCall,
   ListedModel,
   ModelConfiguration,
   ModelOptions,
@@ -23,6 +24,7 @@ export { isTooMuchJson, modelsOf, ProviderError, retryAfterMs } from "./contract
 export type * from "./domain/completion-event.ts";
 export type * from "./domain/completion-request.ts";
 export { effortOf } from "./domain/completion-request.ts";
+export type { EmbeddingRequest, EmbeddingVector } from "./domain/embedding.ts";
 export type * from "./domain/message.ts";
 export { imagesAfterTools } from "./domain/message.ts";
 export type { ModelFacts } from "./domain/model-facts.ts";

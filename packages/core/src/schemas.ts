@@ -1,6 +1,7 @@
 /** The schemas of Tollgate's input, and the same as JSON Schemas for editors and other languages. */
 import type { EndpointName } from "./domain/step.ts";
 import { chatCompletion } from "./wire/chat-completions/schema.ts";
+import { embeddingsRequest } from "./wire/embeddings/schema.ts";
 import { messagesRequest } from "./wire/messages/schema.ts";
 import { type BodySchema, type Reader, schemaOf } from "./wire/read.ts";
 import { responseRequest } from "./wire/responses/schema.ts";
@@ -47,4 +48,5 @@ const bodies: Readonly<
   chat_completions: { title: "POST /v1/chat/completions", read: chatCompletion },
   responses: { title: "POST /v1/responses", read: responseRequest },
   messages: { title: "POST /v1/messages", read: messagesRequest },
+  embeddings: { title: "POST /v1/embeddings", read: embeddingsRequest },
 };

@@ -199,6 +199,7 @@ const lengths: Readonly<Record<BudgetPeriod, number | null>> = {
 const requests: Readonly<Record<EndpointName, readonly [path: string, input: object]>> = {
   chat_completions: ["/v1/chat/completions", { messages: [{ role: "user", content: "Hi" }] }],
   responses: ["/v1/responses", { input: "Hi" }],
+  embeddings: ["/v1/embeddings", { input: "Hi" }],
   messages: ["/v1/messages", { max_tokens: 64, messages: [{ role: "user", content: "Hi" }] }],
 };
 

@@ -99,9 +99,9 @@ describe.each(stores)("the record of a refused request on %s", (_, open) => {
     const file = gateway.decisions.export({ ...tenant, refused: true }, { format: "csv" });
     const [head, row] = (await new Response(file).text()).split("\r\n");
     expect(head).toMatch(
-      /refusedBy,refusedBudgetId,refusedRateLimitId,refusedSubject,refusedUnit,refusedNeeded,refusedLeft,refusedParam$/,
+      /refusedBy,refusedBudgetId,refusedRateLimitId,refusedSubject,refusedUnit,refusedNeeded,refusedLeft,refusedParam,embeddings$/,
     );
-    expect(row).toMatch(/budget,one,,,requests,1,0,$/);
+    expect(row).toMatch(/budget,one,,,requests,1,0,,false$/);
     // No other value is accepted, even if JavaScript passes it.
     await expect(Reflect.apply(found, undefined, [{ refusal: "policy" }])).rejects.toMatchObject({
       code: "invalid_argument",

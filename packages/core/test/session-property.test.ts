@@ -80,6 +80,7 @@ function createSide(
     const { data } = await test.gateway.steps.list({ organizationId, key: key.id }, { limit: 1 });
     if (!data[0]) throw new Error("The request left no Step.");
     const { sessionId, turnId, stepNumber } = data[0];
+    if (sessionId === null || turnId === null) throw new Error("The Step has no Session.");
     const session = await test.gateway.sessions.get({ organizationId, id: sessionId });
     return { sessionId, turnId, stepNumber, session };
   }

@@ -31,7 +31,7 @@ async function sessionsOf({ gateway, key }: TestGateway) {
   return (await gateway.sessions.list({ organizationId: key.organizationId })).data;
 }
 
-async function stepNumbers({ gateway, key }: TestGateway): Promise<readonly number[]> {
+async function stepNumbers({ gateway, key }: TestGateway): Promise<readonly (number | null)[]> {
   const { data } = await gateway.steps.list({ organizationId: key.organizationId });
   return data.map(({ stepNumber }) => stepNumber).reverse();
 }

@@ -9,7 +9,7 @@ export const answersGoverned = (file: SourceFile): boolean =>
 export const callsExecute = (file: SourceFile): boolean =>
   callsImported(file, "execute", /\/pipeline\/[a-z-]+\.ts$/);
 
-/** Members that govern a call: the verbs of the store, and the method of a provider. */
+/** Members that govern a call: the verbs of the store, and the methods that ask a provider. */
 const governing = new Set([
   "openStep",
   "openAttempt",
@@ -18,6 +18,7 @@ const governing = new Set([
   "lapsedSteps",
   "renewLease",
   "complete",
+  "embed",
 ]);
 
 const nameOf = (key: ESTree.Node): string => {

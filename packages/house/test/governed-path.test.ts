@@ -15,13 +15,14 @@ const core = shippedSources("packages/core");
 const endpoint = (text: string) => parseSource("packages/core/src/endpoints/endpoint.ts", text);
 
 describe("every governed call takes the same path", () => {
-  it("through one caller of execute, for Chat Completions, Responses and Messages", () => {
+  it("through one caller of execute, for Chat Completions, Responses, Messages and embeddings", () => {
     expect(core.filter(callsExecute).map(({ path }) => path)).toEqual([
       "packages/core/src/endpoints/endpoint.ts",
     ]);
     expect(core.filter(answersGoverned).map(({ path }) => path)).toEqual([
       "packages/core/src/endpoints/chat-completions.ts",
       "packages/core/src/endpoints/create-response.ts",
+      "packages/core/src/endpoints/embeddings.ts",
       "packages/core/src/endpoints/messages.ts",
     ]);
   });
@@ -38,6 +39,7 @@ describe("every governed call takes the same path", () => {
     'line.store["settleStep"](settlement)',
     "const { recordRefusal } = line.store",
     "const { complete: ask } = provider",
+    "provider.embed?.(call)",
     "const events = line.providers.get(gateway)?.complete(call)",
   ])("rejects %s", (text) => {
     expect(governedByPipeline(endpoint(text))).toHaveLength(1);

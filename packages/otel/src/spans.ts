@@ -47,7 +47,7 @@ export function createSpans(
           [own.keyId]: event.keyId,
           [own.endpoint]: event.endpoint,
           [own.dataClass]: event.dataClass,
-          [gen.conversation]: event.sessionId,
+          ...(event.sessionId === null ? {} : { [gen.conversation]: event.sessionId }),
         });
         return;
       case "attempt.started":

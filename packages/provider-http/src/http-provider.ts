@@ -1,8 +1,11 @@
+import { hash } from "node:crypto";
 import {
+  type EmbeddingCall,
   type Json,
   modelsOf,
   orAborted,
   type Provider,
+  type ProviderAnswer,
   type ProviderCall,
   stateNeedsFor,
   systemClock,
@@ -13,7 +16,7 @@ import Pool from "undici/lib/dispatcher/pool.js";
 import { itemsOf, membersOf, textOf } from "./answer-json.ts";
 import { bodyIn, type Upstream, UpstreamAnswer } from "./call.ts";
 import { type HttpOptions, isCredential, parseBaseUrl } from "./configuration.ts";
-import type { Dialect } from "./dialect.ts";
+import type { AnswerReader, AnswerReaderOptions, Dialect, WrittenRequest } from "./dialect.ts";
 import { errorAnswer } from "./error-answer.ts";
 import { type AnswerHead, type AnswerReceiver, Exchange } from "./exchange.ts";
 import { invalidAnswer, misconfigured, notSent } from "./failures.ts";
@@ -42,6 +45,17 @@ export interface HttpUpstream {
   readonly dialect: Dialect;
   /** How the upstream counts the tokens of a request. Default: it can't. */
   readonly counting?: TokenCounting;
+  /** How the upstream is asked for embeddings. Default: it has none. */
+  readonly embedding?: EmbeddingDialect;
+}
+
+/** A way to ask an upstream for embeddings. Everything else is as in its dialect. */
+export interface EmbeddingDialect {
+  /** Below the upstream's `baseURL`. */
+  readonly path: string;
+  /** Serializes the request. */
+  write(call: EmbeddingCall): string;
+  createReader(options: AnswerReaderOptions): AnswerReader;
 }
 
 /** A way to ask an upstream for the tokens of a request. */
@@ -60,7 +74,7 @@ export interface TokenCounting {
  */
 export function httpProvider(
   options: HttpOptions,
-  { baseURL, problems: found, path, modelsPath, dialect, counting }: HttpUpstream,
+  { baseURL, problems: found, path, modelsPath, dialect, counting, embedding }: HttpUpstream,
 ): Provider {
   const problems = found.map(({ message }) => message);
   const target = parseBaseUrl(baseURL);
@@ -109,6 +123,20 @@ export function httpProvider(
     return tokens;
   }
 
+  function embed(how: EmbeddingDialect, call: EmbeddingCall): ProviderAnswer {
+    const { requestHeaders: _, ...common } = dialect;
+    const { createReader } = how;
+    const own = { ...common, writeRequest: () => written(how.write(call)), createReader };
+    const { path: root = "" } = target ?? {};
+    const asked = upstream && { ...upstream, path: `${root}${how.path}`, dialect: own };
+    return new UpstreamAnswer(asked, {
+      ...call,
+      request: { messages: [] },
+      outputCap: 0,
+      stream: false,
+    });
+  }
+
   return {
     contract: 1,
     connection: options.connection ?? "platform",
@@ -118,12 +146,17 @@ export function httpProvider(
     stateNeeds: (model) => stateNeedsFor(model, options),
     complete: (call) => new UpstreamAnswer(upstream, call),
     ...(options.listModels === true ? { listModels } : {}),
+    ...(embedding ? { embed: (call: EmbeddingCall) => embed(embedding, call) } : {}),
     ...(counting ? { countTokens: (call: TokenCount) => countTokens(counting, call) } : {}),
     close() {
       closing ??= pool?.destroy() ?? Promise.resolve();
       return closing;
     },
   };
+}
+
+function written(body: string): WrittenRequest {
+  return { body, sha256: () => hash("sha256", body) };
 }
 
 function openPool(origin: string): Pool {

@@ -21,5 +21,10 @@ export {
 export type * from "./dialect.ts";
 export { errorEvent, errorIn } from "./error-answer.ts";
 export { invalidAnswer, invalidEvent } from "./failures.ts";
-export { type HttpUpstream, httpProvider, type TokenCounting } from "./http-provider.ts";
+export {
+  type EmbeddingDialect,
+  type HttpUpstream,
+  httpProvider,
+  type TokenCounting,
+} from "./http-provider.ts";
 export { createRequestHeaders, type HeaderFormat } from "./request-headers.ts";

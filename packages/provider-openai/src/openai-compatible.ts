@@ -1,6 +1,7 @@
 import { type Provider, retryAfterMs } from "@tollgate/core/provider";
 import { createRequestHeaders, type Dialect, httpProvider } from "@tollgate/provider-http";
 import { createAnswerReader, errorFormat, frameText } from "./answer-reader.ts";
+import { embeddingDialect } from "./embeddings.ts";
 import { type OpenaiCompatibleOptions, readOptions } from "./options.ts";
 import { createRequestWriter } from "./request-body.ts";
 
@@ -8,7 +9,7 @@ import { createRequestWriter } from "./request-body.ts";
 const unusable: OpenaiCompatibleOptions = { baseURL: "" };
 
 /**
- * A provider for any upstream with a Chat Completions API. It opens no connection before the first call. It never
+ * A provider for any upstream with a Chat Completions API, and its embeddings. It opens no connection before the first call. It never
  * follows redirects, never takes the host from a request, and sends only its own headers.
  *
  * Invalid options are listed in `problems`, which `createGateway` rejects. A call with invalid options fails with a ProviderError.
@@ -22,6 +23,7 @@ export function openaiCompatible(input: OpenaiCompatibleOptions): Provider {
     path: "/chat/completions",
     modelsPath: "/models",
     dialect: openaiDialect(options),
+    embedding: embeddingDialect,
   });
 }
 

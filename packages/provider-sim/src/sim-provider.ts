@@ -2,6 +2,8 @@ import { hash } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import {
   type CompletionEvent,
+  type EmbeddingCall,
+  type EmbeddingRequest,
   type ListedModel,
   modelsOf,
   type Provider,
@@ -39,7 +41,8 @@ const models: Readonly<Record<string, ListedModel>> = {
  * A model that needs no account: `tollgate/echo`. `tollgate/echo-preview` is the same model under a name that a policy can
  * forbid. Equal requests get equal answers. It repeats the last user message. It calls an offered tool if the user
  * mentions its name or `tool_choice` demands it, and then answers from the tool's result. It fills in a JSON Schema if
- * the request has one. Tokens are words. Any other model is a 404.
+ * the request has one. It returns embeddings, which say nothing about their texts. Tokens are words. Any other model is a
+ * 404.
  */
 export function simProvider(options: SimOptions = {}): Provider {
   const read = tryRead(simSchema, options, { noun: "option" });
@@ -51,6 +54,7 @@ export function simProvider(options: SimOptions = {}): Provider {
     ...modelsOf({ models }),
     problems,
     complete: (call) => complete(call, pace),
+    embed,
     async close() {},
   };
 }
@@ -83,6 +87,23 @@ async function* complete(
   yield last;
 }
 
+async function* embed({
+  model,
+  upstreamName,
+  request,
+}: EmbeddingCall): AsyncGenerator<readonly CompletionEvent[]> {
+  const body = JSON.stringify({ model: upstreamName, ...request });
+  yield [{ type: "request-sent", host: "sim", bodySha256: hash("sha256", body) }];
+  if (!(model in models)) throw unknownModel(model);
+  const vectors = simVectors(request);
+  yield [
+    { type: "answer-started", providerModel: model },
+    ...vectors.map((vector, index) => ({ type: "embedding" as const, index, vector })),
+    { type: "usage", usage: { promptTokens: tokensIn(request), completionTokens: 0 } },
+    { type: "finish", reason: "stop" },
+  ];
+}
+
 function contentEvents({ words, toolCall }: SimAnswer): readonly CompletionEvent[] {
   if (toolCall === null) return words.map((text) => ({ type: "text-delta", text }));
   return [
@@ -97,4 +118,33 @@ function unknownModel(model: string): ProviderError {
     delivery: "answered",
     status: 404,
   });
+}
+
+const defaultDimensions = 8;
+const bytesPerHash = 32;
+
+/** Returns a vector of length 1 for each input. Equal inputs have equal vectors. */
+function simVectors({
+  inputs,
+  dimensions = defaultDimensions,
+}: EmbeddingRequest): readonly (readonly number[])[] {
+  return inputs.map((input) => unitVector(JSON.stringify(input), dimensions));
+}
+
+/** Returns the tokens of a request: its token ids, or the words of its texts. */
+function tokensIn({ inputs }: EmbeddingRequest): number {
+  let tokens = 0;
+  for (const input of inputs)
+    tokens += typeof input === "string" ? (input.match(/\S+/gu)?.length ?? 0) : input.length;
+  return tokens;
+}
+
+function unitVector(text: string, dimensions: number): readonly number[] {
+  const hashes = Array.from({ length: Math.ceil(dimensions / bytesPerHash) }, (_, at) =>
+    hash("sha256", `${at} ${text}`, "buffer"),
+  );
+  // No value is 0, so the length isn't either.
+  const values = [...Buffer.concat(hashes).subarray(0, dimensions)].map((byte) => byte - 127.5);
+  const length = Math.hypot(...values);
+  return values.map((value) => value / length);
 }

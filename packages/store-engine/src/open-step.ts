@@ -1,6 +1,7 @@
 import {
   type ApiKey,
   type CommittedContent,
+  type ConversationIntent,
   commitContent,
   fillLeaf,
   GatewayError,
@@ -9,6 +10,7 @@ import {
   type OpenStepRefusal,
   type OpenStepResult,
   type Step,
+  type StepAssignment,
   type StepIntent,
 } from "@tollgate/core/store";
 import { chainHead, chainLength, chainSlice } from "./chain.ts";
@@ -28,33 +30,32 @@ import { type Assignment, assignSession, foundSessionOf } from "./sessions.ts";
 /**
  * Opens a Step. Checks the key, the claim on an idempotency key, the Session, the version of the budgets and the holds in this
  * order; the first failure determines the refusal. If the Step is already open, returns the first result again.
+ * A Step without a transcript has no Session and no Turn.
  * @throws GatewayError `invalid_argument` for a chain that does not fit its messages
  */
 export function openStep(view: View, intent: StepIntent): Decision<OpenStepResult> {
-  const { owner, stepId, transcript } = intent;
+  const { owner, stepId } = intent;
   const known = view.openedBefore(owner.organizationId, stepId);
   if (known) return unchanged(openingOf(known));
-  if (chainLength(transcript.chain) !== transcript.messages.length)
-    throw new GatewayError("invalid_argument", "The chain needs 32 bytes for each message.");
+  const conversation = isConversation(intent) ? intent : null;
+  if (conversation !== null) requireWholeChain(conversation);
   const key = view.key(owner.organizationId, owner.keyId);
   if (key?.userId !== owner.userId || !keyIsLive(key, intent.at))
     return refuse({ code: "invalid_api_key" });
   if (key.version !== intent.keyVersion) return refuse({ code: "key_changed" });
   const claim = claimKey(view, intent);
   if ("found" in claim) return refuse({ code: "claimed", ...claim });
-  const assignment = assignSession(view, intent);
-  if ("code" in assignment) return refuse(assignment);
-  if (!isExpectedSession(transcript.expectedSession, foundSessionOf(assignment)))
-    return refuse({ code: "session_changed" });
+  const place = conversation === null ? nowhere : placeIn(view, conversation);
+  if ("code" in place) return refuse(place);
   if (intent.budgetsVersion !== view.budgetsVersion()) return refuse({ code: "budgets_changed" });
   const counters = new CounterDraft(view);
   const refused = counters.take(intent.holds);
   if (refused) return refuse({ code: "budget_exceeded", ...refused });
 
-  const record = stepRecord(intent, key, placementOf(intent, assignment));
+  const record = stepRecord(intent, key, place);
   const { organizationId } = owner;
   const holder = { organizationId, stepId, attempt: intent.attempt.number };
-  const change = operationsFor(intent, assignment, record);
+  const change = operationsFor(intent, place, record);
   change.push(...claim, ...counters.operations(), ...insertHolds(holder, intent.holds));
   const result = openingOf(record);
   const withPaces = (paces: readonly number[]): OpenStepResult =>
@@ -81,6 +82,15 @@ function openingOf({ step, branchedFromSessionId }: StepRecord): StepOpened {
   return { opened: true, sessionId, turnId, branchedFromSessionId };
 }
 
+function isConversation(intent: StepIntent): intent is ConversationIntent {
+  return intent.transcript !== null;
+}
+
+function requireWholeChain({ transcript: { chain, messages } }: ConversationIntent): void {
+  if (chainLength(chain) !== messages.length)
+    throw new GatewayError("invalid_argument", "The chain needs 32 bytes for each message.");
+}
+
 /** The Session and Turn that a Step belongs to. */
 interface Placement {
   readonly sessionId: string;
@@ -89,12 +99,48 @@ interface Placement {
   readonly branchedFromSessionId: string | null;
 }
 
+/** Where a Step belongs. The rest is computed only if the Step opens. */
+interface Place extends Placement {
+  /** Adds the rows of its Session, its Turn and its content. Returns what its leaf attests. */
+  readonly write: (change: Operation[]) => StepAssignment;
+}
+
+/** The place of a Step without a transcript. */
+interface Nowhere {
+  readonly sessionId: null;
+  readonly turnId: null;
+  readonly openedSession: false;
+  readonly branchedFromSessionId: null;
+  readonly write: () => null;
+}
+
+const nowhere: Nowhere = {
+  sessionId: null,
+  turnId: null,
+  openedSession: false,
+  branchedFromSessionId: null,
+  write: () => null,
+};
+
+function placeIn(view: View, intent: ConversationIntent): Place | OpenStepRefusal {
+  const assignment = assignSession(view, intent);
+  if ("code" in assignment) return assignment;
+  const { expectedSession } = intent.transcript;
+  if (!isExpectedSession(expectedSession, foundSessionOf(assignment)))
+    return { code: "session_changed" };
+  const placement = placementOf(intent, assignment);
+  return {
+    ...placement,
+    write: (change) => writeConversation(intent, assignment, placement, change),
+  };
+}
+
 /** Whether a request starts a Turn: it starts a Session, or adds a user message to one. */
-function isNewTurn({ transcript }: StepIntent, assignment: Assignment): boolean {
+function isNewTurn({ transcript }: ConversationIntent, assignment: Assignment): boolean {
   return assignment.kind !== "continue" || transcript.lastUserMessage > assignment.session.length;
 }
 
-function placementOf(intent: StepIntent, assignment: Assignment): Placement {
+function placementOf(intent: ConversationIntent, assignment: Assignment): Placement {
   const { newSessionId, newTurnId, turnId } = intent.transcript;
   const startsTurn = isNewTurn(intent, assignment);
   if (assignment.kind !== "continue") {
@@ -114,36 +160,47 @@ function placementOf(intent: StepIntent, assignment: Assignment): Placement {
 /** Writes every row of a new Step except its holds. */
 function operationsFor(
   intent: StepIntent,
-  assignment: Assignment,
+  place: Place | Nowhere,
   record: StepRecord,
 ): Operation[] {
-  const { owner, decision } = intent;
-  const { sessionId, turnId } = record.step;
-  const commonLength = foundSessionOf(assignment)?.commonLength ?? 0;
-  const request = newMessagesPart(intent, sessionId, commonLength);
+  const { owner, decision, leaf } = intent;
   const change: Operation[] = [
     { write: "insert step", row: record, renewal: intent.process.renewal },
-    sessionOperation(intent, assignment, turnId),
   ];
+  const assignment = place.write(change);
+  change.push(
+    { write: "insert decision", row: { owner, decision } },
+    { write: "insert leaf", row: fillLeaf(leaf, assignment) },
+  );
+  return change;
+}
+
+/** Adds the rows of a Step's Session, its Turn and its content. */
+function writeConversation(
+  intent: ConversationIntent,
+  assignment: Assignment,
+  { sessionId, turnId, branchedFromSessionId }: Placement,
+  change: Operation[],
+): StepAssignment {
+  const { owner } = intent;
+  const commonLength = foundSessionOf(assignment)?.commonLength ?? 0;
+  const request = newMessagesPart(intent, sessionId, commonLength);
+  change.push(sessionOperation(intent, assignment, turnId));
   if (isNewTurn(intent, assignment))
     change.push({ write: "insert turn", row: { ...owner, id: turnId, sessionId } });
   if (request) change.push({ write: "insert part", row: request });
   const instructions = instructionsPart(intent, sessionId);
   if (instructions) change.push({ write: "insert part", row: instructions });
-  change.push({ write: "insert decision", row: { owner, decision } });
-  const leaf = fillLeaf(intent.leaf, {
-    sessionId,
-    turnId,
-    branchedFromSessionId: record.branchedFromSessionId,
-    commonLength,
-    contentCommitment: request?.contentCommitment ?? null,
-  });
-  change.push({ write: "insert leaf", row: leaf });
-  return change;
+  const contentCommitment = request?.contentCommitment ?? null;
+  return { sessionId, turnId, branchedFromSessionId, commonLength, contentCommitment };
 }
 
 /** Writes the Session with the request added. */
-function sessionOperation(intent: StepIntent, assignment: Assignment, turnId: string): Operation {
+function sessionOperation(
+  intent: ConversationIntent,
+  assignment: Assignment,
+  turnId: string,
+): Operation {
   const { owner, transcript, at } = intent;
   const length = transcript.messages.length;
   const head = chainHead(transcript.chain);
@@ -186,7 +243,7 @@ function addDataClass(classes: readonly string[], dataClass: string): readonly s
 
 /** The messages the Session doesn't have yet. Null if there are none. */
 function newMessagesPart(
-  { owner, stepId, transcript }: StepIntent,
+  { owner, stepId, transcript }: ConversationIntent,
   sessionId: string,
   commonLength: number,
 ): PartRecord | null {
@@ -219,12 +276,12 @@ function instructionsPart(
 function stepRecord(
   intent: StepIntent,
   key: Pick<ApiKey, "label">,
-  { sessionId, turnId, openedSession, branchedFromSessionId }: Placement,
+  { sessionId, turnId, openedSession, branchedFromSessionId }: Placement | Nowhere,
 ): StepRecord {
   return {
     step: stepOf(intent, { sessionId, turnId, keyLabel: key.label }),
     processId: intent.process.id,
-    length: intent.transcript.messages.length,
+    length: intent.transcript?.messages.length ?? 0,
     openedSession,
     branchedFromSessionId,
     holds: heldUntilSettled(intent.holds),
@@ -262,7 +319,7 @@ function stepOf(
     reason: null,
     finishReason: null,
     attempts: [{ ...intent.attempt, end: null }],
-    head: chainHead(intent.transcript.chain),
+    head: intent.transcript && chainHead(intent.transcript.chain),
     replyHead: null,
   };
 }

@@ -104,12 +104,13 @@ export function attemptEndRecord(settlement: AttemptSettlement): AttemptEnd {
   return { ...end, error: commitment === null ? null : { message: null, commitment } };
 }
 
-/** The provider's error message of an attempt, if it has one. */
+/** The provider's error message of an attempt, if it has one. It is content, which only Sessions keep. */
 function errorRecord(
   { organizationId, sessionId, id }: Pick<Step, "organizationId" | "sessionId" | "id">,
   { number, error }: AttemptSettlement,
 ): ErrorRecord | null {
-  return error && { organizationId, sessionId, stepId: id, attempt: number, ...error };
+  if (error === null || sessionId === null) return null;
+  return { organizationId, sessionId, stepId: id, attempt: number, ...error };
 }
 
 function addCharge(a: Charge, b: Charge): Charge {
@@ -132,8 +133,10 @@ export function settleStep(view: View, settlement: StepSettlement): Decision<Set
     throw new GatewayError("invalid_argument", "A reply's chain needs 32 bytes for each message.");
   const attempts = endRunningAttempt(step, attempt);
   if (response) requireOwnResponse(step, response);
-  const session = view.session(organizationId, step.sessionId);
-  if (!session) throw new TypeError("A Step must have a Session.");
+  const content =
+    step.sessionId === null
+      ? withoutContent(settlement)
+      : contentOperations(view, { ...record, sessionId: step.sessionId }, settlement);
 
   const counters = new CounterDraft(view);
   const spent = addCharge(record.carried, attempt.charge);
@@ -142,7 +145,7 @@ export function settleStep(view: View, settlement: StepSettlement): Decision<Set
     ...(response ? [responseOperation(view, step, response)] : []),
     ...counters.operations(),
     ...holds,
-    ...contentOperations(record, session, settlement),
+    ...content,
     { write: "settle step", row: { ...record, step: endedStep(step, attempts, settlement) } },
     ...settleClaim(step, settlement),
   ];
@@ -161,13 +164,23 @@ function endedStep(
   return { ...step, settledAt: at, outcome, reason, finishReason, attempts, replyHead };
 }
 
+/** A Step without a Session has no place for content. */
+function withoutContent({ reply, reasoning, response }: StepSettlement): readonly Operation[] {
+  if (reply ?? reasoning ?? response)
+    throw new GatewayError("invalid_argument", "A Step without a Session keeps no content.");
+  return [];
+}
+
 /** Writes the Step's reply and reasoning, and the updated Session. */
 function contentOperations(
-  record: StepRecord,
-  session: SessionState,
+  view: Pick<View, "session">,
+  record: StepRecord & { readonly sessionId: string },
   settlement: StepSettlement,
 ): readonly Operation[] {
-  const { organizationId, sessionId, id: stepId } = record.step;
+  const { organizationId, id: stepId } = record.step;
+  const { sessionId } = record;
+  const session = view.session(organizationId, sessionId);
+  if (!session) throw new TypeError("A Step must have its Session.");
   const { at, reply, reasoning } = settlement;
   const change: Operation[] = [];
   const joining = reply !== null && joins(record, session, settlement, reply) ? reply.chain : null;

@@ -2,12 +2,12 @@ import { createHash } from "node:crypto";
 import {
   type AttemptIntent,
   type AttemptSettlement,
+  type ConversationIntent,
   type EvidenceLeaf,
   type Hold,
   type LeafKind,
   leafHash,
   type PolicyDecision,
-  type StepIntent,
   type StepSettlement,
   type Store,
 } from "@tollgate/core/store";
@@ -40,7 +40,11 @@ export function insertKey(store: Store): Promise<void> {
 }
 
 /** The intent of a Step. All its ids derive from the Step's. */
-export function stepIntent(stepId: string, holds: readonly Hold[] = [], text = stepId): StepIntent {
+export function stepIntent(
+  stepId: string,
+  holds: readonly Hold[] = [],
+  text = stepId,
+): ConversationIntent {
   const message = JSON.stringify({ role: "user", content: text });
   const decision = decisionOf(`decision of ${stepId}`);
   return {

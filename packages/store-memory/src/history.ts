@@ -177,7 +177,8 @@ export function createUsageRepository(state: State): UsageRepository {
 const stepParts = ["instructions", "request", "reply", "reasoning"] as const;
 
 function contentsOf(state: State, { id, organizationId, record }: StepRow): StepContents {
-  const session = state.sessions.get(organizationId, record.step.sessionId);
+  const { sessionId } = record.step;
+  const session = sessionId === null ? null : state.sessions.get(organizationId, sessionId);
   const own = session?.parts.filter(({ stepId }) => stepId === id) ?? [];
   const parts = new Map(own.map((part) => [part.kind, part]));
   return {

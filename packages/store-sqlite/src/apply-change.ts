@@ -195,7 +195,7 @@ function settleStep(target: WriteTarget, row: StepRecord, change: Change): numbe
   const { columns } = embeddedAfter(change, () => target.view.holds(row));
   known.steps.remove(organizationId, id);
   // Kept only while a Step of the Session is open. The next Step reads it again.
-  known.sessions.remove(organizationId, row.step.sessionId);
+  if (row.step.sessionId !== null) known.sessions.remove(organizationId, row.step.sessionId);
   return run(embeddingStatements.end, { ...endToRow(row), ...columns });
 }
 

@@ -1,6 +1,8 @@
 import type { Duration } from "@tollgate/core";
 import type {
   CompletionEvent,
+  EmbeddingRequest,
+  EmbeddingVector,
   FinishReason,
   ReasoningField,
   StateFields,
@@ -17,7 +19,9 @@ export interface ScriptedAnswer {
   readonly state?: StateFields;
   readonly refusal?: string | readonly string[];
   readonly toolCalls?: readonly ScriptedToolCall[];
-  /** Default: 10 prompt and 5 completion tokens. Null for a provider that reports no usage. */
+  /** The vectors of an answer to a request for embeddings. Default: one of two values for each input. */
+  readonly embeddings?: readonly EmbeddingVector[];
+  /** Default: 10 prompt and 5 completion tokens, or 0 for embeddings. Null for a provider that reports no usage. */
   readonly usage?: UsageReport | null;
   /** Default: `tool_calls` with tool calls, else `stop`. Null for an answer that is cut off. */
   readonly finishReason?: FinishReason | null;
@@ -57,6 +61,23 @@ export function eventsOf(answer: ScriptedAnswer): readonly CompletionEvent[] {
     ...pieces(answer.text).map((text) => ({ type: "text-delta" as const, text })),
     ...pieces(refusal).map((text) => ({ type: "refusal-delta" as const, text })),
     ...toolCalls.flatMap(callEvents),
+    ...(usage === null ? [] : [{ type: "usage" as const, usage }]),
+    ...(finishReason === null ? [] : [{ type: "finish" as const, reason: finishReason }]),
+  ];
+}
+
+const embeddingUsage: UsageReport = { promptTokens: 10, completionTokens: 0 };
+
+/** Returns the events of an answer to a request for embeddings, except `request-sent`. */
+export function embeddingEventsOf(
+  { embeddings, usage = embeddingUsage, finishReason = "stop" }: ScriptedAnswer,
+  { inputs }: EmbeddingRequest,
+): readonly CompletionEvent[] {
+  const vectors =
+    embeddings ?? Array.from({ length: inputs.length }, (_, index) => [index + 1, 0.5]);
+  return [
+    { type: "answer-started", providerRequestId: "scripted" },
+    ...vectors.map((vector, index) => ({ type: "embedding" as const, index, vector })),
     ...(usage === null ? [] : [{ type: "usage" as const, usage }]),
     ...(finishReason === null ? [] : [{ type: "finish" as const, reason: finishReason }]),
   ];

@@ -3,17 +3,20 @@ import { type Clock, type Duration, parseDuration, systemClock } from "@tollgate
 import type {
   Billing,
   CompletionEvent,
+  EmbeddingRequest,
   ListedModel,
   Provider,
   ProviderCall,
   StateNeeds,
 } from "@tollgate/core/provider";
 import { type Barrier, createBarrier, type ProviderBarrier, untilAborted } from "./barrier.ts";
-import { eventsOf, type ScriptedAnswer } from "./scripted-answer.ts";
+import { embeddingEventsOf, eventsOf, type ScriptedAnswer } from "./scripted-answer.ts";
 
 /** A call that the provider received, with the name of its gateway. */
 export interface ScriptedCall extends ProviderCall {
   readonly gateway: string;
+  /** The request for embeddings, whose `request` has no messages. Absent for any other call. */
+  readonly embedding?: EmbeddingRequest;
 }
 
 /** Text, an answer, or a function that returns one for a call. */
@@ -73,6 +76,7 @@ interface ScriptedReply {
   remaining: number;
 }
 
+const nothing: ProviderCall["request"] = { messages: [] };
 const defaultAnswer: ScriptedAnswer = { text: "OK" };
 
 /** Creates a provider that answers by script, under the gateway name `test` and any other. */
@@ -104,12 +108,13 @@ export function scriptedProvider(options: ScriptedProviderOptions = {}): Scripte
   }
 
   async function* complete(call: ScriptedCall): AsyncGenerator<readonly CompletionEvent[]> {
-    const { gateway, model, request, stream, signal } = call;
+    const { gateway, model, request, embedding, stream, signal } = call;
     calls.push(call);
-    const bodySha256 = hash("sha256", JSON.stringify({ model, stream, ...request }));
+    const sent = { model, stream, ...request, ...embedding };
+    const bodySha256 = hash("sha256", JSON.stringify(sent));
     yield [{ type: "request-sent", host: `${gateway}.test`, bodySha256 }];
     const answer = await answerTo(call);
-    const events = eventsOf(answer);
+    const events = embedding ? embeddingEventsOf(answer, embedding) : eventsOf(answer);
     for (const [index, event] of events.entries()) {
       await beforeEvent(index, answer, signal);
       if (signal.aborted) return;
@@ -129,6 +134,8 @@ export function scriptedProvider(options: ScriptedProviderOptions = {}): Scripte
     problems: [],
     ...(stateNeeds && { stateNeeds }),
     complete: (call) => complete({ ...call, gateway }),
+    embed: ({ request: embedding, ...call }) =>
+      complete({ ...call, gateway, embedding, request: nothing, outputCap: 0, stream: false }),
     async close() {},
   });
 

@@ -165,7 +165,7 @@ async function recordProblem(
 ): Promise<string | null> {
   const { data } = await gateway.steps.list({ organizationId, user }, { limit: 100 });
   const steps = data.toReversed();
-  const sessions = new Set(steps.map(({ sessionId }) => sessionId));
+  const sessions = new Set(steps.map(({ sessionId }) => sessionId ?? "none"));
   if (sessions.size !== 1) return `${sessions.size} Sessions of ${steps.length} Steps`;
   const turnIds = [...new Set(steps.map(({ turnId }) => turnId))];
   const positionOf = (step: StepRecord) => `${turnIds.indexOf(step.turnId)}.${step.stepNumber}`;

@@ -1,4 +1,10 @@
-import type { ClaimEnding, ClaimIntent, KeptAnswer, StepIntent, Store } from "@tollgate/core/store";
+import type {
+  ClaimEnding,
+  ClaimIntent,
+  ConversationIntent,
+  KeptAnswer,
+  Store,
+} from "@tollgate/core/store";
 import { expect } from "vitest";
 import { user } from "./chain.ts";
 import { type ContractTest, expectOpened } from "./contract-test.ts";
@@ -206,23 +212,23 @@ type Subject = { readonly store: Store; readonly intents: Intents };
 function claiming(
   intents: Intents,
   changed: Partial<ClaimIntent> = {},
-  overrides: Partial<Omit<StepIntent, "transcript">> = {},
-): StepIntent {
+  overrides: Partial<Omit<ConversationIntent, "transcript">> = {},
+): ConversationIntent {
   return intents.step([user("hello")], { ...overrides, claim: { ...claim, ...changed } });
 }
 
-async function openClaiming({ store, intents }: Subject): Promise<StepIntent> {
+async function openClaiming({ store, intents }: Subject): Promise<ConversationIntent> {
   const step = claiming(intents);
   await expectOpened(store.openStep(step));
   return step;
 }
 
-function settle({ store, intents }: Subject, step: StepIntent, ending: ClaimEnding) {
+function settle({ store, intents }: Subject, step: ConversationIntent, ending: ClaimEnding) {
   const outcome = ending.state === "kept" ? "completed" : "failed";
   return store.settleStep(intents.settlement(step, { outcome, claim: ending }));
 }
 
-function refusal(first: StepIntent, found: string) {
+function refusal(first: ConversationIntent, found: string) {
   const { stepId, dataClass, at: openedAt, decision } = first;
   const facts = { stepId, decisionId: decision.id, dataClass, openedAt, answer: null };
   return { opened: false as const, refusal: { code: "claimed", found, ...facts } };

@@ -35,11 +35,17 @@ export function createContractTest(open: () => Promise<OpenedStore>): ContractTe
   };
 }
 
-/** Opens a Step and fails the test if the store refuses. */
-export async function expectOpened(
-  opening: Promise<OpenStepResult>,
-): Promise<Extract<OpenStepResult, { opened: true }>> {
+/** A Step that opened in a Session. */
+export type OpenedInSession = Extract<OpenStepResult, { opened: true }> & {
+  readonly sessionId: string;
+  readonly turnId: string;
+};
+
+/** Opens a Step of a conversation and fails the test if the store refuses. */
+export async function expectOpened(opening: Promise<OpenStepResult>): Promise<OpenedInSession> {
   const result = await opening;
   if (!result.opened) expect.fail(`The Step was refused: ${JSON.stringify(result.refusal)}`);
-  return result;
+  const { sessionId, turnId } = result;
+  if (sessionId === null || turnId === null) expect.fail("The Step has no Session.");
+  return { ...result, sessionId, turnId };
 }

@@ -1,4 +1,4 @@
-import type { StepIntent, Store } from "@tollgate/core/store";
+import type { ConversationIntent, Store } from "@tollgate/core/store";
 import type { TestMessage } from "./chain.ts";
 import { expectOpened } from "./contract-test.ts";
 import type { Intents } from "./intents.ts";
@@ -6,7 +6,7 @@ import type { StepOverrides } from "./step-intent.ts";
 
 /** A Step of a conversation, and the Session and Turn the store assigned. */
 export interface OpenedStep {
-  readonly intent: StepIntent;
+  readonly intent: ConversationIntent;
   readonly sessionId: string;
   readonly turnId: string;
   readonly branchedFromSessionId: string | null;

@@ -1,6 +1,7 @@
 import {
   type ApiKey,
   type AttemptIntent,
+  type ConversationIntent,
   type EvidenceLeaf,
   type Hold,
   type LeafKind,
@@ -33,10 +34,12 @@ export interface Intents {
   decision(overrides?: Partial<PolicyDecision>): PolicyDecision;
   key(overrides?: Partial<ApiKey>, digest?: Uint8Array | null): KeyEntry;
   hold(overrides?: Partial<Hold>): Hold;
-  step(messages: readonly TestMessage[], overrides?: StepOverrides): StepIntent;
+  step(messages: readonly TestMessage[], overrides?: StepOverrides): ConversationIntent;
+  /** A call for embeddings, which has no transcript. */
+  call(overrides?: Partial<StepIntent>): StepIntent;
   attempt(step: StepIntent, overrides?: Partial<AttemptIntent>): AttemptIntent;
   settlement(step: StepIntent, overrides?: SettlementOverrides): StepSettlement;
-  response(step: StepIntent, overrides?: ResponseOverrides): ResponseDraft;
+  response(step: ConversationIntent, overrides?: ResponseOverrides): ResponseDraft;
   refusal(overrides?: Partial<PolicyDecision>): Refusal;
   /** The same ids and times for another owner. */
   withOwner(owner: Partial<Owner>): Intents;
@@ -82,6 +85,13 @@ function intentsFor(owner: Owner, source: Source): Intents {
     hold: (overrides = {}) => ({ ...plainHold, ...overrides }),
     step: (messages, overrides = {}) =>
       stepFor(owner, source, salt, { messages, decision: decision(), overrides }),
+    call: (overrides = {}) => ({
+      ...stepFor(owner, source, salt, { messages: [], decision: decision(), overrides: {} }),
+      endpoint: "embeddings",
+      stepNumber: null,
+      transcript: null,
+      ...overrides,
+    }),
     attempt: (step, overrides = {}) => ({
       organizationId: owner.organizationId,
       stepId: step.stepId,

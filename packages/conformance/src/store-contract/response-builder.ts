@@ -1,4 +1,4 @@
-import type { Owner, ResponseDraft, StepIntent, Store } from "@tollgate/core/store";
+import type { ConversationIntent, Owner, ResponseDraft, Store } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { assistant, type TestMessage, user } from "./chain.ts";
 import { expectOpened } from "./contract-test.ts";
@@ -81,7 +81,7 @@ export function textOfMessages(messages: readonly TestMessage[]): string {
 }
 
 /** Opens a Step and leaves it in flight without a response. */
-export async function openStepIn(store: Store, intents: Intents): Promise<StepIntent> {
+export async function openStepIn(store: Store, intents: Intents): Promise<ConversationIntent> {
   const step = intents.step([user("question")], { endpoint: "responses" });
   await expectOpened(store.openStep(step));
   return step;

@@ -1,4 +1,4 @@
-import type { ResponseDraft, StepIntent } from "@tollgate/core/store";
+import type { ConversationIntent, ResponseDraft } from "@tollgate/core/store";
 import { contentOf, type TestMessage } from "./chain.ts";
 import type { Source } from "./step-intent.ts";
 
@@ -13,7 +13,7 @@ const retention = 1_000_000;
 
 /** A response to store with a Step's settlement. */
 export function responseFor(
-  step: StepIntent,
+  step: ConversationIntent,
   source: Source,
   overrides: ResponseOverrides,
 ): ResponseDraft {

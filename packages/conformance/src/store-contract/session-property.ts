@@ -1,4 +1,4 @@
-import type { StepIntent, Store } from "@tollgate/core/store";
+import type { ConversationIntent, Store } from "@tollgate/core/store";
 import fc from "fast-check";
 import { expect } from "vitest";
 import { assistant, type TestMessage, tool, user } from "./chain.ts";
@@ -93,7 +93,10 @@ function createRun(store: Store, intents: Intents): SessionRun {
   const reference = createSessionReference();
   const sent: Sent[] = [];
   const histories: (readonly TestMessage[])[] = [[]];
-  const inFlight: { readonly intent: StepIntent; readonly messages: readonly TestMessage[] }[] = [];
+  const inFlight: {
+    readonly intent: ConversationIntent;
+    readonly messages: readonly TestMessage[];
+  }[] = [];
 
   const sendOne = async (command: Send): Promise<void> => {
     const base = pick(histories, command.from) ?? [];

@@ -80,7 +80,7 @@ function replyFor(
   salt: Uint8Array,
   { messages, joins }: { readonly messages: readonly TestMessage[]; readonly joins: boolean },
 ): StepReply {
-  let head: Uint8Array = step.transcript.chain.slice(-32);
+  let head: Uint8Array = step.transcript?.chain.slice(-32) ?? new Uint8Array();
   const chain = messages.map(({ json }) => {
     head = sha256(head, sha256(salt, json));
     return head;
@@ -88,7 +88,7 @@ function replyFor(
   const content = contentOf(messages);
   const contentSalt = sha256("reply of ", step.stepId);
   return {
-    content: step.transcript.keep === "full" ? content : null,
+    content: step.transcript?.keep === "full" ? content : null,
     contentSalt,
     contentCommitment: commitContent(contentSalt, content),
     chain: joins ? Buffer.concat(chain) : new Uint8Array(),

@@ -1,5 +1,6 @@
 import type {
   AttemptStart,
+  ConversationIntent,
   Owner,
   PolicyDecision,
   StepIntent,
@@ -63,7 +64,7 @@ export function stepFor(
   source: Source,
   salt: Uint8Array,
   parts: StepParts,
-): StepIntent {
+): ConversationIntent {
   const { messages, decision, overrides } = parts;
   const { transcript, ...rest } = overrides;
   const stepId = source.id();

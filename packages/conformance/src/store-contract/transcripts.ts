@@ -2,7 +2,7 @@ import type { Store } from "@tollgate/core/store";
 import { commitContent } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { assistant, contentOf, hex, type TestMessage, user } from "./chain.ts";
-import type { ContractTest } from "./contract-test.ts";
+import { type ContractTest, expectOpened } from "./contract-test.ts";
 import { createConversation } from "./conversation.ts";
 
 const organizationId = "acme";
@@ -103,8 +103,7 @@ export function transcriptTests(test: ContractTest): void {
     intents,
   }) => {
     const intent = intents.step([user("secret")], { transcript: { keep: "digest" } });
-    const opening = await store.openStep(intent);
-    if (!opening.opened) return expect.fail("refused");
+    const opening = await expectOpened(store.openStep(intent));
     await store.settleStep(intents.settlement(intent, { reply: [assistant("hush")] }));
     expect(await store.sessions.transcript(organizationId, opening.sessionId)).toEqual([
       { stepId: intent.stepId, kind: "request", from: 0, count: 1, content: null },

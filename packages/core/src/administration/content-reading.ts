@@ -19,7 +19,8 @@ export interface ContentReference extends OrganizationScope, WithActor {
 interface ReadContent {
   readonly organizationId: string;
   readonly dataClasses: readonly string[];
-  readonly session: string;
+  /** Null for a Step without a Session. */
+  readonly session: string | null;
   /** Absent for a whole transcript. */
   readonly step?: string;
   /** The number of messages. */

@@ -170,6 +170,7 @@ const decisionColumns: readonly ExportColumn<DecisionRecord>[] = [
   ["refusedNeeded", (decision) => refusedHoldOf(decision)?.needed ?? null],
   ["refusedLeft", (decision) => refusedHoldOf(decision)?.left ?? null],
   ["refusedParam", ({ refusal }) => (refusal?.by === "price" ? refusal.param : null)],
+  ["embeddings", ({ facts }) => facts.embeddings ?? false],
 ];
 
 function refusedHoldOf({ refusal }: DecisionRecord) {

@@ -7,7 +7,8 @@ import { meet } from "../pipeline/obligations.ts";
 /** The recorded content of one Step. */
 export interface StepContent {
   readonly id: string;
-  readonly sessionId: string;
+  /** Null for a Step without a Session, whose content Tollgate never keeps. */
+  readonly sessionId: string | null;
   /** How the Step ended. Unless it is `completed`, `answer` is partial. */
   readonly outcome: NonNullable<Step["outcome"]> | "open";
   /**
@@ -29,8 +30,8 @@ export interface StepContent {
 export type StepContentPart = "instructions" | "input" | "answer" | "reasoning";
 
 /**
- * Why a part is null: the Step had none (`none`), is still open (`open`), its policy keeps only digests (`digest`), or
- * retention erased the transcript (`erased`).
+ * Why a part is null: the Step had none or belongs to no Session (`none`), is still open (`open`), its policy keeps only
+ * digests (`digest`), or retention erased the transcript (`erased`).
  */
 export type MissingContent = "none" | "open" | "digest" | "erased";
 
@@ -108,6 +109,7 @@ async function instructionsOf(
   if (instructions !== null || withheld.includes("instructions"))
     return { text: textIn(instructions), why: null };
   const { organizationId, sessionId } = step;
+  if (sessionId === null) return { text: null, why: null };
   const parts = (await store.sessions.transcript(organizationId, sessionId)) ?? [];
   const leading: string[] = [];
   for (const { content, stepId } of parts) {

@@ -64,7 +64,10 @@ export interface AttemptRecord extends Usage {
   readonly corrections: readonly CorrectionRecord[];
 }
 
-/** One POST inside a Turn, however it ended. Its usage and cost are the sums of its attempts. */
+/**
+ * One POST, however it ended. Its usage and cost are the sums of its attempts. A call for embeddings has no Session, Turn or
+ * step number: these members and `head` are null.
+ */
 export interface StepRecord extends Usage {
   readonly id: string;
   readonly organizationId: string;
@@ -74,9 +77,9 @@ export interface StepRecord extends Usage {
   readonly source: string;
   readonly endpoint: EndpointName;
   readonly stream: boolean;
-  readonly sessionId: string;
-  readonly turnId: string;
-  readonly stepNumber: number;
+  readonly sessionId: string | null;
+  readonly turnId: string | null;
+  readonly stepNumber: number | null;
   /** How often each unknown member of the request's history was dropped, by name. */
   readonly droppedFields: DroppedFields;
   /** The request's `metadata`; empty if the policy keeps only digests. */
@@ -105,7 +108,7 @@ export interface StepRecord extends Usage {
   readonly openedAt: string;
   readonly settledAt: string | null;
   readonly attempts: readonly AttemptRecord[];
-  readonly head: string;
+  readonly head: string | null;
   readonly replyHead: string | null;
 }
 

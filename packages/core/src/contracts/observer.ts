@@ -102,7 +102,8 @@ export type GatewayEvent =
       readonly organizationId: string;
       readonly keyId: string;
       readonly stepId: string;
-      readonly sessionId: string;
+      /** Null for a Step without a Session. */
+      readonly sessionId: string | null;
       readonly decisionId: string;
       readonly endpoint: EndpointName;
       readonly stream: boolean;

@@ -1,5 +1,6 @@
 import type { CompletionEvent } from "../domain/completion-event.ts";
 import type { CompletionRequest } from "../domain/completion-request.ts";
+import type { EmbeddingRequest } from "../domain/embedding.ts";
 import type { Message } from "../domain/message.ts";
 import type { ConnectionOwnership, TargetStrategy } from "../domain/policy-decision.ts";
 import { errorText } from "../domain/provider-error-text.ts";
@@ -133,6 +134,12 @@ export interface Provider {
    */
   complete(call: ProviderCall): ProviderAnswer;
   /**
+   * Asks a model for embeddings. The events are those of `complete`, with one `embedding` for each input instead of text.
+   * Usage comes after the vectors and reports 0 completion tokens. Define it only if the upstream has embeddings.
+   * @throws ProviderError for any failure of the upstream, and no other error.
+   */
+  embed?(call: EmbeddingCall): ProviderAnswer;
+  /**
    * Asks the upstream for the names of its models, with the platform's credential. Define it only if the host opted in.
    * `GET /v1/models` shows these models if neither the configuration nor the prices name any. The gateway limits the wait
    * and caches the answer.
@@ -210,6 +217,15 @@ export interface ProviderCall {
   readonly traceparent: string | null;
   /** How long the request may wait for a connection, in milliseconds. Beyond it, fail with a `not-sent` ProviderError. */
   readonly connectWithin: number;
+}
+
+/**
+ * One call for embeddings: one attempt of a Step. Its answer comes in one body, which `limits.bodyBytes` allows to be as large
+ * as a stream.
+ */
+export interface EmbeddingCall
+  extends Omit<ProviderCall, "request" | "outputCap" | "continues" | "stream"> {
+  readonly request: EmbeddingRequest;
 }
 
 /** One request to count, with the same members as a call. */

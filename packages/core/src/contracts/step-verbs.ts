@@ -30,10 +30,11 @@ export interface StepIntent {
   readonly stream: boolean;
   readonly requestedModel: string;
   readonly dataClass: string;
-  readonly stepNumber: number;
+  readonly stepNumber: number | null;
   readonly droppedFields: DroppedFields;
   readonly metadata: Metadata;
-  readonly transcript: TranscriptIntent;
+  /** Null for a call without Session, Turn and step number: the store records none of its content. */
+  readonly transcript: TranscriptIntent | null;
   /** Recorded on the Step but not part of the chain, so changed instructions don't break a Session. Null without any. */
   readonly instructions: CommittedContent | null;
   /** The claim on the request's `Idempotency-Key`; null without one. */
@@ -47,6 +48,11 @@ export interface StepIntent {
   /** The `budgets.version()` the holds were computed from. */
   readonly budgetsVersion: number;
   readonly leaf: LeafTemplate;
+}
+
+/** The intent of a Step that belongs to a Session. */
+export interface ConversationIntent extends StepIntent {
+  readonly transcript: TranscriptIntent;
 }
 
 /** A claim on an idempotency key, for the API key and endpoint of its Step. Both are SHA-256 in hex. */
@@ -150,8 +156,9 @@ export interface SessionMatch extends SessionFacts {
 export type OpenStepResult =
   | {
       readonly opened: true;
-      readonly sessionId: string;
-      readonly turnId: string;
+      /** Both null for a Step without a transcript. */
+      readonly sessionId: string | null;
+      readonly turnId: string | null;
       /** The Session this Step branched from. Null if it continued or created one. */
       readonly branchedFromSessionId: string | null;
       /**

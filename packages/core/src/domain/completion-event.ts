@@ -1,4 +1,5 @@
 import type { Json } from "../kernel/stable-json.ts";
+import type { EmbeddingVector } from "./embedding.ts";
 import type { StateFields } from "./provider-state.ts";
 import type { UsageDetails } from "./usage.ts";
 
@@ -64,6 +65,8 @@ export type CompletionEvent =
   | { readonly type: "shown"; readonly name: ShownField; readonly entries: readonly Json[] }
   /** Log probabilities as the provider gave them, for the text around them. */
   | { readonly type: "logprobs"; readonly logprobs: Json }
+  /** The vector of the request's input `index`, counted from 0. Each input of a request for embeddings gets one. */
+  | { readonly type: "embedding"; readonly index: number; readonly vector: EmbeddingVector }
   /** Usage so far. The last value of each field counts. */
   | { readonly type: "usage"; readonly usage: UsageReport }
   /**

@@ -6,6 +6,7 @@ import type {
   ShownField,
   UsageReport,
 } from "./completion-event.ts";
+import type { EmbeddingVector } from "./embedding.ts";
 import type { AssistantMessage, Message, ToolCall } from "./message.ts";
 import {
   createStateFold,
@@ -42,6 +43,8 @@ export interface Completion {
   readonly sealedState?: string;
   /** Citations and images shown next to the text. Absent if there are none. */
   readonly shown?: Partial<Readonly<Record<ShownField, readonly Json[]>>>;
+  /** In the order of the inputs. Absent for an answer in text. */
+  readonly embeddings?: readonly EmbeddingVector[];
   /** One entry per `logprobs` event. */
   readonly logprobs: readonly Json[];
   /** Null for an answer that did not finish. */
@@ -60,6 +63,8 @@ export interface CompletionFold {
   finishReason(): FinishReason | null;
   /** The last value of each field the provider has reported so far. */
   usage(): UsageReport;
+  /** The vectors so far, by the index of their input. Null without any. */
+  vectors(): ReadonlyMap<number, EmbeddingVector> | null;
   /** UTF-8 bytes of everything the model has written so far. */
   outputBytes(): number;
   /** How much state has come so far, of the message and of its calls. */
@@ -160,6 +165,7 @@ export function createFold(): CompletionFold {
   let scale: StateSizeCounter | null = null;
   let state: StateFold | null = null;
   let unclaimed: DetailsFold | null = null;
+  let vectors: Map<number, EmbeddingVector> | null = null;
   let bytes = 0;
 
   function addState({ index, fields }: State): void {
@@ -244,6 +250,10 @@ export function createFold(): CompletionFold {
         case "logprobs":
           logprobs.push(event.logprobs);
           return addDetail(event);
+        case "embedding":
+          vectors ??= new Map();
+          vectors.set(event.index, event.vector);
+          return;
         case "usage":
           usage = { ...usage, ...event.usage };
           return;
@@ -258,6 +268,7 @@ export function createFold(): CompletionFold {
         parts: parts.map(closed),
         ...(fields === null ? {} : { fields }),
         ...(shown === null ? {} : { shown }),
+        ...(vectors === null ? {} : { embeddings: inOrder(vectors) }),
         logprobs,
         finishReason,
         ...(stopText === undefined ? {} : { stopText }),
@@ -266,9 +277,14 @@ export function createFold(): CompletionFold {
     },
     finishReason: () => finishReason,
     usage: () => usage,
+    vectors: () => vectors,
     outputBytes: () => bytes,
     stateSize: () => scale?.size() ?? noState,
   };
+}
+
+function inOrder(vectors: ReadonlyMap<number, EmbeddingVector>): readonly EmbeddingVector[] {
+  return [...vectors].sort(([one], [other]) => one - other).map(([, vector]) => vector);
 }
 
 function closed(part: OpenPart): CompletionPart {

@@ -1,4 +1,5 @@
 import type { CompletionRequest } from "./completion-request.ts";
+import type { EmbeddingRequest } from "./embedding.ts";
 import type { Message, ProviderState } from "./message.ts";
 import { stateBytes } from "./provider-state.ts";
 
@@ -46,6 +47,17 @@ export function estimateInput(
   }
   const { length } = request.messages;
   return tokensOfBytes(bytes) + tokensPerMessage * length + imageTokens * size.images;
+}
+
+/** Upper estimate of the tokens to embed: the ids themselves, or texts at the same rate as messages. */
+export function estimateEmbedding({ inputs }: EmbeddingRequest): number {
+  let tokens = 0;
+  for (const input of inputs)
+    tokens +=
+      typeof input === "string"
+        ? tokensOfBytes(Buffer.byteLength(input)) + tokensPerMessage
+        : input.length;
+  return tokens;
 }
 
 function imageCount(message: Message): number {

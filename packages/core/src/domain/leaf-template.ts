@@ -20,19 +20,25 @@ export interface LeafTemplate extends Omit<EvidenceLeaf, "meta" | "hash"> {
   readonly after: string;
 }
 
-/** Fills in a template. The assignment is canonical JSON too, so every store writes the same bytes. */
-export function fillLeaf(template: LeafTemplate, assignment: StepAssignment): EvidenceLeaf {
+/**
+ * Fills in a template; null for a Step without a transcript. The assignment is canonical JSON too, so every store writes the
+ * same bytes.
+ */
+export function fillLeaf(template: LeafTemplate, assignment: StepAssignment | null): EvidenceLeaf {
   const { id, organizationId, kind, at, before, after } = template;
+  const meta = before + (assignment === null ? "null" : assignmentJson(assignment)) + after;
+  return { id, organizationId, kind, at, meta, hash: leafHash(meta) };
+}
+
+function assignmentJson(assignment: StepAssignment): string {
   const { branchedFromSessionId, commonLength, contentCommitment, sessionId, turnId } = assignment;
-  const filled = JSON.stringify({
+  return JSON.stringify({
     branchedFromSessionId,
     commonLength,
     contentCommitment: contentCommitment && Buffer.from(contentCommitment).toString("hex"),
     sessionId,
     turnId,
   });
-  const meta = before + filled + after;
-  return { id, organizationId, kind, at, meta, hash: leafHash(meta) };
 }
 
 /** SHA-256(0x00 ‖ meta), the leaf hash of RFC 6962. */

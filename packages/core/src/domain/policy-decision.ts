@@ -30,6 +30,8 @@ export interface PolicyFacts {
   readonly tools: boolean;
   readonly images: boolean;
   readonly structuredOutput: boolean;
+  /** Present if the request is for embeddings. */
+  readonly embeddings?: true;
   /** The requested service tier. `default` is the standard one, under any of its names, and if none was requested. */
   readonly serviceTier: string;
   /** The upper estimate for which budgets take holds. */

@@ -15,8 +15,11 @@ export type Metadata = Readonly<Record<string, string>>;
 /** The endpoint that received a Step's request. */
 export type EndpointName = (typeof endpointNames)[number];
 
+/** The endpoints whose Steps belong to a Session and a Turn. */
+export const conversationEndpoints = ["chat_completions", "responses", "messages"] as const;
+
 /** Every endpoint that opens Steps. */
-export const endpointNames = ["chat_completions", "responses", "messages"] as const;
+export const endpointNames = [...conversationEndpoints, "embeddings"] as const;
 
 /**
  * The source of the output that an attempt holds: the client's cap, the policy's cap, the model's own limit,
@@ -89,7 +92,10 @@ export interface Attempt extends AttemptStart {
   readonly corrections?: readonly Correction[];
 }
 
-/** One POST inside a Turn, as stores return it. Its usage and cost are the sums over its attempts. */
+/**
+ * One POST, as stores return it. Its usage and cost are the sums over its attempts. A Step of a conversation belongs to a
+ * Session and a Turn. A call for embeddings has none: its `sessionId`, `turnId`, `stepNumber` and `head` are null.
+ */
 export interface Step {
   readonly id: string;
   readonly organizationId: string;
@@ -104,10 +110,10 @@ export interface Step {
   readonly dataClass: string;
   /** The request's first decision, whose id the answer's header carries. */
   readonly decisionId: string;
-  readonly sessionId: string;
-  readonly turnId: string;
+  readonly sessionId: string | null;
+  readonly turnId: string | null;
   /** The count of assistant messages after the last user message in the POST (section 2.8). */
-  readonly stepNumber: number;
+  readonly stepNumber: number | null;
   /** At most 33 names of at most 64 characters each. Further names are counted under `…`. */
   readonly droppedFields: DroppedFields;
   /** The request's `metadata`, kept as long as the Step. Empty if the policy keeps only digests. */
@@ -127,6 +133,6 @@ export interface Step {
    */
   readonly retryOf: string | null;
   /** Heads of the transcript chain in hex: after the Step's request, and after its reply. */
-  readonly head: string;
+  readonly head: string | null;
   readonly replyHead: string | null;
 }

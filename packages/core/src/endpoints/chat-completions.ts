@@ -9,7 +9,13 @@ import { createChunkWriter } from "../wire/chat-completions/chunks.ts";
 import type { ChatCompletionHead } from "../wire/chat-completions/head.ts";
 import { type ChatCompletionCall, parseChatCompletion } from "../wire/chat-completions/parse.ts";
 import type { KnownItems } from "../wire/read.ts";
-import { answerGoverned, type ClaimedRequest, commonOf, type RequestScope } from "./endpoint.ts";
+import {
+  answerGoverned,
+  type ClaimedRequest,
+  commonOf,
+  placeOf,
+  type RequestScope,
+} from "./endpoint.ts";
 import { presentBody, presentStream, type StreamWriter } from "./present-answer.ts";
 
 /** POST /v1/chat/completions (section 4.1). */
@@ -70,17 +76,14 @@ function knownItems({ messages, droppedFields }: CachedConversation<Message>): K
   return { messages, droppedFields };
 }
 
-function headOf(
-  { stepId, openedAt, sessionId, turnId, systemFingerprint }: GovernedAnswer,
-  model: string,
-): ChatCompletionHead {
+function headOf(answer: GovernedAnswer, model: string): ChatCompletionHead {
+  const { stepId, openedAt, systemFingerprint } = answer;
   return {
     id: `chatcmpl-${stepId}`,
     created: Math.floor(openedAt / 1_000),
     model,
     systemFingerprint,
-    sessionId,
-    turnId,
+    ...placeOf(answer),
   };
 }
 

@@ -2,7 +2,7 @@ import type { ClaimIntent } from "../contracts/step-verbs.ts";
 import type { Caller, Owner } from "../domain/caller.ts";
 import type { Limits } from "../domain/limits.ts";
 import type { Message } from "../domain/message.ts";
-import { type EndpointName, endpointNames } from "../domain/step.ts";
+import { conversationEndpoints } from "../domain/step.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
 import type { GatewayResponse } from "../http/gateway-response.ts";
@@ -11,7 +11,12 @@ import { claimFor, isSdkRetry, requireIdempotencyKey } from "../idempotency/clai
 import type { Authenticator } from "../identity/authenticate.ts";
 import { unlessAborted } from "../kernel/bounded-wait.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
-import type { GovernedAnswer, GovernedCall, ReplayedAnswer } from "../pipeline/governed-call.ts";
+import type {
+  AnswerHead,
+  GovernedAnswer,
+  GovernedCall,
+  ReplayedAnswer,
+} from "../pipeline/governed-call.ts";
 import { execute } from "../pipeline/line.ts";
 import { KeyChanged } from "../pipeline/open-step.ts";
 import { evidenceUnavailable, orUnavailable } from "../pipeline/store-calls.ts";
@@ -99,7 +104,7 @@ export async function answerGoverned<Item, Call>(
         const turn = ticket.turn();
         if (turn !== null) await unlessAborted(request.signal, turn);
         if (key !== null) claim = await claimFor(key, partsOf(context, request, caller, bytes));
-        const reading = readConversation(bytes, caller, context.limits, protocol);
+        const reading = readConversation(bytes, caller, protocol, context.limits);
         read = reading instanceof Promise ? await reading : reading;
       }
       const answer = await execute(context, protocol.callOf(caller, read, claim), ticket);
@@ -163,6 +168,15 @@ export async function freshCaller(
   return caller;
 }
 
+/** The Session and the Turn of an answer in a conversation. */
+export function placeOf({ sessionId, turnId }: AnswerHead): {
+  readonly sessionId: string;
+  readonly turnId: string;
+} {
+  if (sessionId === null || turnId === null) throw new TypeError("the answer has no Session");
+  return { sessionId, turnId };
+}
+
 /** A new object for each answer, because more headers are added later. */
 export function jsonHeaders(): Record<string, string> {
   return { "content-type": "application/json" };
@@ -172,12 +186,12 @@ type Conversations = ReturnType<typeof createConversations>;
 
 /** The remembered conversations of each endpoint, found by the list in its bodies that grows. */
 export function createConversations({ conversationCacheBytes }: Limits) {
-  const bytes = conversationCacheBytes / endpointNames.length;
+  const bytes = conversationCacheBytes / conversationEndpoints.length;
   return {
     chat_completions: createConversationCache<Message>("messages", bytes),
     responses: createConversationCache<InputItem>("input", bytes),
     messages: createConversationCache<readonly Message[]>("messages", bytes),
-  } satisfies Readonly<Record<EndpointName, ConversationCache<unknown>>>;
+  } satisfies Readonly<Record<(typeof conversationEndpoints)[number], ConversationCache<unknown>>>;
 }
 
 /** A call as read from its body. */
@@ -225,7 +239,10 @@ export function commonOf<Item>(
 
 /** How an endpoint reads its bodies. */
 interface ConversationReader<Item, Call> {
-  readonly conversations: ConversationCache<Item>;
+  /** Null if its bodies have no conversation. */
+  readonly conversations: ConversationCache<Item> | null;
+  /** The limits on its bodies. Default: those of the gateway. */
+  readonly limits?: Limits;
   /** Reads a body. If the conversation's beginning is known, the body lacks it. */
   readonly read: (body: object, known: CachedConversation<Item> | null) => Call;
 }
@@ -237,11 +254,15 @@ interface ConversationReader<Item, Call> {
 function readConversation<Item, Call>(
   bytes: Buffer,
   { organizationId, keyId, source }: Caller,
-  limits: Limits,
-  { conversations, read }: ConversationReader<Item, Call>,
+  { conversations, limits: own, read }: ConversationReader<Item, Call>,
+  general: Limits,
 ): ReadConversation<Item, Call> | Promise<ReadConversation<Item, Call>> {
   const owner = `${organizationId}\u0000${keyId}\u0000${source}`;
-  const list = bytes.length > limits.bodyBytes ? null : conversations.listOf(owner, bytes);
+  const limits = own ?? general;
+  const list =
+    conversations === null || bytes.length > limits.bodyBytes
+      ? null
+      : conversations.listOf(owner, bytes);
   const remember = list?.remember ?? null;
   const whole = (body: object): ReadConversation<Item, Call> => ({
     call: read(body, null),

@@ -27,6 +27,7 @@ import {
   commonOf,
   freshCaller,
   jsonHeaders,
+  placeOf,
   type RequestScope,
 } from "./endpoint.ts";
 import { presentBody, presentStream, type StreamWriter } from "./present-answer.ts";
@@ -163,8 +164,8 @@ function replyOf(completion: Completion): AssistantMessage {
   };
 }
 
-function headOf({ stepId, sessionId, turnId }: GovernedAnswer, model: string): MessageHead {
-  return { id: `msg_${stepId.replaceAll("-", "")}`, model, sessionId, turnId };
+function headOf(answer: GovernedAnswer, model: string): MessageHead {
+  return { id: `msg_${answer.stepId.replaceAll("-", "")}`, model, ...placeOf(answer) };
 }
 
 function eventWriter(

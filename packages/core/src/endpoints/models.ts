@@ -112,7 +112,7 @@ async function listedModels(context: GatewayContext, caller: Caller): Promise<re
 
 const noHeader = { name: "", value: null };
 
-/** Asks the policy about a plain call at the key's default class. Records nothing. */
+/** Asks the policy about a plain call, and one for embeddings, at the key's default class. Records nothing. */
 function mayUse(context: GatewayContext, caller: Caller, id: string): boolean {
   const route = context.router.find(id);
   if (!route) return false;
@@ -137,11 +137,11 @@ function mayUse(context: GatewayContext, caller: Caller, id: string): boolean {
     estimatedOutputTokens: 0,
     estimatedCostNanoUsd: 0,
   };
-  const verdict = decide(context.policy, facts, {
-    allowlists: caller.allowlists,
-    dataClasses: context.dataClasses,
-  });
-  return verdict.effect === "permit";
+  const { allowlists } = caller;
+  const { policy, dataClasses } = context;
+  return [facts, { ...facts, embeddings: true } as const].some(
+    (asked) => decide(policy, asked, { allowlists, dataClasses }).effect === "permit",
+  );
 }
 
 function modelObject({ router }: GatewayContext, { aliases }: Caller, name: string): object {

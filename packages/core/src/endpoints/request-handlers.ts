@@ -12,6 +12,7 @@ import { messagesErrorBody } from "../wire/messages/error-body.ts";
 import { getKey } from "./calling-key.ts";
 import { chatCompletions } from "./chat-completions.ts";
 import { createResponse } from "./create-response.ts";
+import { createEmbeddings } from "./embeddings.ts";
 import type { EndpointHandler, HandlerDependencies, RequestReport } from "./endpoint.ts";
 import { countMessageTokens, createMessage } from "./messages.ts";
 import { getModel, listModels } from "./models.ts";
@@ -27,6 +28,7 @@ export interface EndpointHandlers {
   readonly createResponse: Handler;
   readonly createMessage: Handler;
   readonly countMessageTokens: Handler;
+  readonly createEmbeddings: Handler;
   readonly getResponse: Handler;
   readonly deleteResponse: Handler;
   readonly listInputItems: Handler;
@@ -128,6 +130,7 @@ export function createRequestHandlers(
       createResponse: handler(endpoints.createResponse),
       createMessage: handler(endpoints.createMessage),
       countMessageTokens: handler(endpoints.countMessageTokens),
+      createEmbeddings: handler(endpoints.createEmbeddings),
       getResponse: handler(endpoints.getResponse),
       deleteResponse: handler(endpoints.deleteResponse),
       listInputItems: handler(endpoints.listInputItems),
@@ -151,6 +154,7 @@ const endpoints: Readonly<Record<keyof EndpointHandlers, EndpointHandler>> = {
   createResponse,
   createMessage,
   countMessageTokens,
+  createEmbeddings,
   getResponse,
   deleteResponse,
   listInputItems,

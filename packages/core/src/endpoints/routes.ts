@@ -5,6 +5,7 @@ import { pathAfterV1 } from "../http/path-after-v1.ts";
 import { getKey } from "./calling-key.ts";
 import { chatCompletions } from "./chat-completions.ts";
 import { createResponse } from "./create-response.ts";
+import { createEmbeddings } from "./embeddings.ts";
 import type { EndpointHandler } from "./endpoint.ts";
 import { countMessageTokens, createMessage } from "./messages.ts";
 import { getModel, listModels } from "./models.ts";
@@ -21,6 +22,7 @@ const governed: Readonly<Record<EndpointName, HttpRoute>> = {
   chat_completions: { path: /^chat\/completions$/, methods: { POST: chatCompletions } },
   responses: { path: /^responses$/, methods: { POST: createResponse } },
   messages: { path: /^messages$/, methods: { POST: createMessage } },
+  embeddings: { path: /^embeddings$/, methods: { POST: createEmbeddings } },
 };
 
 /** All routes. Only the line reaches a provider. */

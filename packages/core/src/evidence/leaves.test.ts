@@ -1,5 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { AttemptSettlement, StepIntent, StepSettlement } from "../contracts/step-verbs.ts";
+import type {
+  AttemptSettlement,
+  ConversationIntent,
+  StepSettlement,
+} from "../contracts/step-verbs.ts";
 import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
 import { fillLeaf, leafHash } from "../domain/leaf-template.ts";
 import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.ts";
@@ -42,7 +46,7 @@ const decision: PolicyDecision = {
     estimatedCostNanoUsd: null,
   },
 };
-const attempt: StepIntent["attempt"] = {
+const attempt: ConversationIntent["attempt"] = {
   number: 1,
   decisionId: "d",
   gateway: "g",
@@ -114,7 +118,7 @@ const hold = {
   budgetId: "b",
   amount: 1,
 };
-const intent: Omit<StepIntent, "leaf"> = {
+const intent: Omit<ConversationIntent, "leaf"> = {
   stepId: "s",
   process: { id: "p", renewal: 1 },
   at: 1,

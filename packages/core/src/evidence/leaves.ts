@@ -5,6 +5,7 @@ import type {
   Refusal,
   StepIntent,
   StepSettlement,
+  TranscriptIntent,
 } from "../contracts/step-verbs.ts";
 import type { Hold } from "../domain/budget.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
@@ -45,7 +46,7 @@ export function openedLeaf(id: string, intent: Omit<StepIntent, "leaf">): LeafTe
   const rest = JSON.stringify({
     at,
     attempt: attemptFacts(intent.attempt),
-    chain: { head: hex(transcript.chain.subarray(-32)), length: transcript.chain.length / 32 },
+    chain: transcript && chainFacts(transcript),
     dataClass: intent.dataClass,
     decision: decisionFacts(intent.decision),
     endpoint: intent.endpoint,
@@ -64,6 +65,10 @@ export function openedLeaf(id: string, intent: Omit<StepIntent, "leaf">): LeafTe
     version,
   });
   return { id, organizationId, kind, at, before: '{"assignment":', after: `,${rest.slice(1)}` };
+}
+
+function chainFacts({ chain }: TranscriptIntent): object {
+  return { head: hex(chain.subarray(-32)), length: chain.length / 32 };
 }
 
 export function attemptLeaf(id: string, intent: Omit<AttemptIntent, "leaf">): EvidenceLeaf {

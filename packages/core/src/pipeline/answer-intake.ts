@@ -1,5 +1,6 @@
 import { ProviderError } from "../contracts/provider.ts";
 import type { CompletionEvent } from "../domain/completion-event.ts";
+import { type EmbeddingVector, isVector } from "../domain/embedding.ts";
 import type { Limits } from "../domain/limits.ts";
 import {
   createSurrogateJoiner,
@@ -28,7 +29,10 @@ type TextDelta = Extract<
   { type: "text-delta" | "reasoning-delta" | "refusal-delta" }
 >;
 type State = Extract<CompletionEvent, { type: "state" }>;
-type AnswerLimits = Pick<Limits, "depth" | "keys" | "tools" | "answerParts" | "answerBytes">;
+type AnswerLimits = Pick<
+  Limits,
+  "depth" | "keys" | "tools" | "answerParts" | "answerBytes" | "upstreamBytes"
+>;
 
 /**
  * `isKept` means that the whole answer, with log probabilities, is written at its end: as one body or as a stored response.
@@ -69,6 +73,7 @@ function createBounds(
 } {
   let logprobBytes = 0;
   let shownBytes = 0;
+  let vectorBytes = 0;
   let speaking: TextDelta["type"] | null = null;
   let parts = 0;
   let toolCalls = 0;
@@ -100,6 +105,10 @@ function createBounds(
             return beyond("too_deep");
           for (const entry of event.entries) shownBytes += jsonBytes(entry);
           return shownBytes > 2 * limits.answerBytes ? beyond("answer_too_large") : null;
+        case "embedding":
+          vectorBytes += sizeOfVector(event.vector);
+          if (vectorBytes > limits.upstreamBytes) return beyond("answer_too_large");
+          return isVector(event.vector) ? null : invalidVector();
         default:
           return null;
       }
@@ -109,6 +118,20 @@ function createBounds(
 
 function isTooMuchState({ values, bytes }: StateSize): boolean {
   return values > maxMessageState.values || bytes > maxMessageState.bytes;
+}
+
+const bytesPerNumber = Float64Array.BYTES_PER_ELEMENT;
+
+function sizeOfVector(vector: EmbeddingVector): number {
+  return typeof vector === "string" ? vector.length : vector.length * bytesPerNumber;
+}
+
+function invalidVector(): ProviderError {
+  return new ProviderError("The provider's answer has an embedding that is not a vector.", {
+    reason: "invalid_answer",
+    delivery: "unknown",
+    status: 200,
+  });
 }
 
 function beyond(reason: string): ProviderError {

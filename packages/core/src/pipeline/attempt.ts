@@ -21,6 +21,7 @@ import { sealFields } from "../sessions/state-seal.ts";
 import { type AnswerIntake, createAnswerIntake } from "./answer-intake.ts";
 import type { Latencies } from "./choose-target.ts";
 import type { GatewayContext } from "./context.ts";
+import { askForEmbeddings, hasAllVectors, missingVectors } from "./embedding.ts";
 import type { PreparedCall, PresentedAnswer, SettledAnswer, TakeEvents } from "./governed-call.ts";
 import type { OpenedStep } from "./open-step.ts";
 import { type PlannedAttempt, sentBefore } from "./plan-attempt.ts";
@@ -171,7 +172,10 @@ export class RunningAttempt implements AnswerSink {
   ended(): void {
     if (this.#isOver) return;
     const finishReason = this.fold.finishReason();
+    const { embedding } = this.#run.call;
     if (finishReason === null) this.failed(cut());
+    else if (embedding !== undefined && !hasAllVectors(this.fold, embedding))
+      this.failed(missingVectors());
     else {
       this.#end();
       // An answer without output counts too, or its target would stay unknown, and be tried first for ever.
@@ -240,9 +244,13 @@ export class RunningAttempt implements AnswerSink {
     const { clock, latencies } = this.#run.context;
     if (this.#turn !== null || latencies !== null) this.#noteAsked(clock.monotonic());
     try {
-      const answer = this.planned.routed.route.provider.complete(
-        new CallOfAttempt(this, this.#run, this.#credential),
-      );
+      const { provider } = this.planned.routed.route;
+      const { embedding } = this.#run.call;
+      const call = new CallOfAttempt(this, this.#run, this.#credential);
+      const answer =
+        embedding === undefined
+          ? provider.complete(call)
+          : askForEmbeddings(provider, embedding, call);
       this.#cancel = answer.subscribe?.(this) ?? pull(answer, this);
     } catch (thrown) {
       this.failed(thrown);

@@ -64,6 +64,7 @@ export function withClientState(call: GovernedCall, prepared: PreparedRequest): 
     signal: call.signal,
     prepare: call.prepare,
     request: current.request,
+    embedding: current.embedding,
     transcript: current.transcript,
     instructions: current.instructions,
     referredClass: current.referredClass,
@@ -98,6 +99,7 @@ export function withSession(
   call: PreparedCall,
   { restore, by }: Pick<TargetRoute, "restore"> & Partial<Pick<TargetRoute, "by">>,
 ): PreparedCall | Promise<PreparedCall> {
+  if (call.embedding !== undefined) return call;
   const first = firstToRestore(call, restore);
   return first < 0 && context.policy.sessions === "ignore" && by !== "session"
     ? call

@@ -47,6 +47,7 @@ export class CachedDecision {
       own.tools === facts.tools &&
       own.images === facts.images &&
       own.structuredOutput === facts.structuredOutput &&
+      own.embeddings === facts.embeddings &&
       own.store === facts.store
     );
   }

@@ -10,6 +10,7 @@ import type { ClientSignal } from "../domain/client-signal.ts";
 import type { Completion } from "../domain/completion.ts";
 import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";
 import type { CompletionRequest } from "../domain/completion-request.ts";
+import type { EmbeddingRequest } from "../domain/embedding.ts";
 import type { Message } from "../domain/message.ts";
 import type { DroppedFields, EndpointName } from "../domain/step.ts";
 import type { Usage } from "../domain/usage.ts";
@@ -49,6 +50,11 @@ export interface GovernedCall {
 /** The request for the model, and the part of it that belongs to the Session. */
 export interface PreparedRequest {
   readonly request: CompletionRequest;
+  /**
+   * The request for embeddings. Absent for a conversation. A call with it has no messages, and belongs to no Session and no
+   * Turn.
+   */
+  readonly embedding?: EmbeddingRequest | undefined;
   /** The messages that take part in the transcript chain. */
   readonly transcript: readonly Message[];
   /** Instructions for this request alone: recorded on its Step, but not part of the chain. */
@@ -110,8 +116,9 @@ interface Conclusion {
 /** The facts about an answer that are known when its Step opens. */
 export interface AnswerHead {
   readonly stepId: string;
-  readonly sessionId: string;
-  readonly turnId: string;
+  /** Both null for a call without Session and Turn. */
+  readonly sessionId: string | null;
+  readonly turnId: string | null;
   readonly decisionId: string;
   readonly dataClass: string;
   /** Milliseconds since the epoch. */

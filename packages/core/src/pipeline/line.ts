@@ -18,6 +18,7 @@ import {
   withSession,
 } from "./conversation.ts";
 import { DecidedError, withDecision } from "./decision-headers.ts";
+import { requireEmbeddings } from "./embedding.ts";
 import type {
   GovernedAnswer,
   GovernedCall,
@@ -62,6 +63,7 @@ export async function execute(
   const { aliases } = call.caller;
   const named = context.router.targetsOf(call.model, aliases);
   const route = named?.targets[0]?.route ?? context.router.require(call.model, aliases);
+  if (call.endpoint === "embeddings") requireEmbeddings(route, named);
   if (named === null) {
     const connected = isConnected(context, call.caller, connectionOf(route));
     if (!(connected instanceof Promise ? await connected : connected)) throw connectionRequired();
@@ -92,14 +94,18 @@ export async function execute(
         const planned = planning instanceof Promise ? await planning : planning;
         const { continued } = current.state;
         const { transcript, caller, known } = current;
-        const chaining = continued?.chain ?? chainOf(transcript, caller.salt, known?.chain);
+        const chaining =
+          current.embedding === undefined
+            ? (continued?.chain ?? chainOf(transcript, caller.salt, known?.chain))
+            : null;
         const chain = chaining instanceof Promise ? await chaining : chaining;
-        const retryOf = call.isRetry ? await retriedStep(context, current, chain) : null;
+        const retryOf =
+          call.isRetry && chain !== null ? await retriedStep(context, current, chain) : null;
         if (pending.length > 0) await recordDecisions(context, caller, pending);
         pending = [];
         const opened = await openStep(context, current, { planned, chain, retryOf });
         if ("replayed" in opened) return await permittedReplay(context, current, opened, routed);
-        rememberConversation(current, routed, chain);
+        if (chain !== null) rememberConversation(current, routed, chain);
         return startStep(context, current, opened, ticket);
       } catch (thrown) {
         if (thrown instanceof SessionChanged && round < maxRounds) break;

@@ -15,6 +15,7 @@ import type {
   OpenStepResult,
   RefusedHold,
   StepIntent,
+  TranscriptIntent,
 } from "../contracts/step-verbs.ts";
 import { type Budget, type Hold, isBudgetUnit } from "../domain/budget.ts";
 import type { Caller, Owner } from "../domain/caller.ts";
@@ -42,7 +43,8 @@ import { evidenceUnavailable, orUnavailable, unrecorded } from "./store-calls.ts
 /** A durable Step: the provider may be asked. */
 export interface OpenedStep {
   readonly planned: PlannedAttempt;
-  readonly chain: TranscriptChain;
+  /** Null for a call without a transcript. */
+  readonly chain: TranscriptChain | null;
   readonly owner: Owner;
   readonly answer: AnswerHead;
   readonly open: OpenStep;
@@ -50,7 +52,7 @@ export interface OpenedStep {
 
 interface StepToOpen {
   readonly planned: PlannedAttempt;
-  readonly chain: TranscriptChain;
+  readonly chain: TranscriptChain | null;
   /** The Step that it probably repeats; null for none. */
   readonly retryOf: string | null;
 }
@@ -221,22 +223,10 @@ function intentOf(
     stream: call.stream,
     requestedModel: call.model,
     dataClass: planned.routed.dataClass,
-    stepNumber: stepNumberOf(call.transcript),
+    stepNumber: chain && stepNumberOf(call.transcript),
     droppedFields: addDropped(call.droppedFields, call.state.dropped, planned.routed.dropped),
     metadata: keep === "digest" ? {} : (call.request.metadata ?? {}),
-    transcript: {
-      sessionId: call.sessionId,
-      turnId: call.turnId,
-      previousSessionId: call.previousSessionId,
-      newSessionId: call.selection?.newSessionId ?? ids.uuid(),
-      newTurnId: ids.uuid(),
-      chain: chain.values,
-      messages: chain.messages,
-      lastUserMessage: chain.lastUserMessage,
-      keep,
-      contentSalt: ids.bytes(32),
-      ...(call.state.continued && { expectedSession: call.state.continued.session }),
-    },
+    transcript: chain && transcriptOf(context, call, chain, keep),
     instructions: instructionsOf(context, call, keep),
     claim: call.claim,
     retryOf,
@@ -246,6 +236,27 @@ function intentOf(
     budgetsVersion: planned.budgetsVersion,
   };
   return Object.assign(intent, { leaf: openedLeaf(ids.uuid(), intent) });
+}
+
+function transcriptOf(
+  { ids }: GatewayContext,
+  call: PreparedCall,
+  chain: TranscriptChain,
+  keep: "full" | "digest",
+): TranscriptIntent {
+  return {
+    sessionId: call.sessionId,
+    turnId: call.turnId,
+    previousSessionId: call.previousSessionId,
+    newSessionId: call.selection?.newSessionId ?? ids.uuid(),
+    newTurnId: ids.uuid(),
+    chain: chain.values,
+    messages: chain.messages,
+    lastUserMessage: chain.lastUserMessage,
+    keep,
+    contentSalt: ids.bytes(32),
+    ...(call.state.continued && { expectedSession: call.state.continued.session }),
+  };
 }
 
 function instructionsOf(

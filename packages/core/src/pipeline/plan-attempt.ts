@@ -6,7 +6,12 @@ import { type Hold, isBudgetUnit } from "../domain/budget.ts";
 import type { Caller } from "../domain/caller.ts";
 import type { CompletionRequest } from "../domain/completion-request.ts";
 import { highestClass } from "../domain/data-class.ts";
-import { estimateInput, type MessagesSize, sizeOfMessages } from "../domain/estimate.ts";
+import {
+  estimateEmbedding,
+  estimateInput,
+  type MessagesSize,
+  sizeOfMessages,
+} from "../domain/estimate.ts";
 import type { ModelFacts } from "../domain/model-facts.ts";
 import type {
   ConnectionOwnership,
@@ -72,9 +77,12 @@ export function decideRoute(
   const price = priceOf(context, route, at);
   const { request, dropped } = requestOn(route, call);
   const size = sizeOfMessages(request.messages, sentBefore(call, request));
-  const inputTokens = estimateInput(request, size, context.limits.imageTokens);
+  const inputTokens =
+    call.embedding === undefined
+      ? estimateInput(request, size, context.limits.imageTokens)
+      : estimateEmbedding(call.embedding);
   const modelFacts = context.modelFacts(route.model);
-  const { tokens: output } = outputCap(context, modelFacts, call.request);
+  const { tokens: output } = outputCap(context, modelFacts, call);
   const serviceTiers = tiersFor(call.request.serviceTier, route.provider.billing?.autoTiers ?? []);
   const basis = { price, serviceTiers, estimatedInputTokens: inputTokens };
   const { usd: cost } = estimatesOf(basis, output);
@@ -157,7 +165,7 @@ function planWithin(
   // The first attempt starts at the time of its decision, so a store can keep both together.
   const at = number === 1 ? decision.at : context.clock.now();
   const { holds, rates, needsPrice, capsOutput } = routed.cached.holdsFor(snapshot, at);
-  const cap = meet.maxOutputTokens(decision, outputCap(context, modelFacts, call.request));
+  const cap = meet.maxOutputTokens(decision, outputCap(context, modelFacts, call));
   const auto = route.provider.billing?.autoTiers ?? [];
   const { request, serviceTiers } = meet.serviceTier(decision, routed.request, auto);
   const basis = { price, serviceTiers, estimatedInputTokens: inputTokens };
@@ -280,12 +288,16 @@ export function priceOf(
 /** More than any model writes, and small enough to keep sums and costs exact. */
 const absoluteMaxOutputTokens = 2_147_483_647;
 
+/** Embeddings have no output tokens. */
+const noOutput: OutputCap = { tokens: 0, from: "model", isRequired: false };
+
 /** The smaller of the client's and the model's cap. If the model states none, `limits.maxOutputTokens` counts. */
 function outputCap(
   context: GatewayContext,
   { maxOutputTokens: stated }: ModelFacts,
-  { maxOutputTokens: requested }: CompletionRequest,
+  { embedding, request: { maxOutputTokens: requested } }: PreparedCall,
 ): OutputCap {
+  if (embedding !== undefined) return noOutput;
   const max =
     stated === null ? context.limits.maxOutputTokens : Math.min(stated, absoluteMaxOutputTokens);
   if (requested !== undefined && requested < max)
@@ -319,7 +331,7 @@ export function sessionClassOf(
 }
 
 function factsOf(
-  { caller, request }: PreparedCall,
+  { caller, request, embedding }: PreparedCall,
   {
     route: { model, listed, connection },
     dataClass,
@@ -358,9 +370,10 @@ function factsOf(
     estimatedOutputTokens: estimated.output,
     estimatedCostNanoUsd: estimated.cost,
   };
-  if (request.store === undefined && session === null) return facts;
+  if (request.store === undefined && session === null && embedding === undefined) return facts;
   return {
     ...facts,
+    ...(embedding === undefined ? {} : { embeddings: true }),
     ...(request.store === undefined ? {} : { store: request.store }),
     ...(session === null ? {} : { session: { dataClass: session } }),
   };

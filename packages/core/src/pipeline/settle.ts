@@ -53,14 +53,18 @@ export async function settleCompleted(
       keepsContent(run) ? withState(reply, answered, originOf(run)) : reply,
     );
     const { reply, response } = concluding instanceof Promise ? await concluding : concluding;
-    const extension = extendByReply(run.opened.chain, reply, run.call.caller.salt);
+    const { chain } = run.opened;
+    const extension = chain && extendByReply(chain, reply, run.call.caller.salt);
     if (isLong) await yieldToEventLoop();
-    const content = Buffer.from(JSON.stringify(extension.messages));
-    if (isLarge(content.length)) await yieldToEventLoop();
+    const content = extension && Buffer.from(JSON.stringify(extension.messages));
+    if (content !== null && isLarge(content.length)) await yieldToEventLoop();
     await settle(context, run, {
       attempt,
       finishReason,
-      reply: { ...committed(context, content, keepsContent(run)), chain: extension.values },
+      reply: content && {
+        ...committed(context, content, keepsContent(run)),
+        chain: extension.values,
+      },
       reasoning: shownReasoning(context, run, answered),
       response,
       claim: run.call.claim && completedClaim(run, settled),

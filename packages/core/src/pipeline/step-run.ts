@@ -17,6 +17,7 @@ import type { ModelRoute } from "../routing/route.ts";
 import { ClientClosed, inputOf, RunningAttempt, type StepRun, seenOf } from "./attempt.ts";
 import type { GatewayContext } from "./context.ts";
 import { withDecision } from "./decision-headers.ts";
+import { mayReplace } from "./embedding.ts";
 import type {
   AnswerReader,
   GovernedAnswer,
@@ -486,8 +487,8 @@ function isBroken({ upstreams }: GatewayContext, { call }: StepRun, route: Model
 }
 
 /**
- * A fallback that is denied, has no price, or lacks the organization's own key is recorded and skipped. An unknown model, or
- * one whose breaker is open, is only skipped.
+ * A fallback that is denied, has no price, or lacks the organization's own key is recorded and skipped. An unknown model, one
+ * whose breaker is open, or another model than the embeddings are of, is only skipped.
  */
 async function permittedFallback(
   context: GatewayContext,
@@ -495,13 +496,13 @@ async function permittedFallback(
   model: string,
 ): Promise<PlannedAttempt | null> {
   const route = context.router.find(model);
-  if (route === null) return null;
-  const { selection } = run.call;
+  const { dataClass, decision: first, route: replaced } = run.opened.planned.routed;
+  const { selection, embedding } = run.call;
+  if (route === null || !mayReplace(route, replaced, embedding)) return null;
   if (isBroken(context, run, route)) {
     selection?.passOver(model, "breaker_open", null);
     return null;
   }
-  const { dataClass, decision: first } = run.opened.planned.routed;
   const routed = decideRoute(context, run.call, { route, dataClass, first });
   const number = run.attempt.planned.attempt.number + 1;
   const { decision } = routed;

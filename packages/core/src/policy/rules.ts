@@ -28,6 +28,8 @@ export interface RuleMatch<Gateway extends string = string> extends ClassRange {
   readonly tools?: boolean;
   readonly images?: boolean;
   readonly structuredOutput?: boolean;
+  /** Whether the request is for embeddings. */
+  readonly embeddings?: boolean;
   /** The requested service tier, such as `priority`; `default` for the standard one. */
   readonly serviceTier?: OneOrMany;
 }
@@ -100,6 +102,7 @@ export function matchesRule(
     isSame(match.tools, facts.tools) &&
     isSame(match.images, facts.images) &&
     isSame(match.structuredOutput, facts.structuredOutput) &&
+    isSame(match.embeddings, facts.embeddings === true) &&
     (match.serviceTier === undefined ||
       listed(match.serviceTier).map(tierOf).includes(facts.serviceTier)) &&
     selectsModel(match.model, facts)

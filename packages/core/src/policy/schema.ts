@@ -36,6 +36,7 @@ const match: Schema<RuleMatch> = z.strictObject({
   tools: flag,
   images: flag,
   structuredOutput: flag,
+  embeddings: flag,
   serviceTier: z.exactOptional(oneOrMany(tierName)),
 } satisfies Record<keyof RuleMatch, unknown>);
 

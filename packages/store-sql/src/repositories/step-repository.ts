@@ -104,9 +104,11 @@ const places = { name: "steps", columns: ["organization_id", "id", "session_id",
 function* contentsOf(organizationId: Tenant, id: string): Script<StepContents | null> {
   const place = yield* readById(places, { organizationId, id }, readRow);
   if (!place) return null;
+  const sessionId = place.textOrNull("session_id");
+  if (sessionId === null) return contentsFromRows([]);
   const rows = yield* all(transcriptStatements.contents, {
     organization_id: place.text("organization_id"),
-    session_id: place.text("session_id"),
+    session_id: sessionId,
     length: place.integer("length"),
     id,
   });

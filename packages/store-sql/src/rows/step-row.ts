@@ -89,7 +89,7 @@ export function stepToRow(record: StepRecord, sequence: number): SqlParameters {
     process_id: record.processId,
     opened_at: step.openedAt,
     outcome: "open",
-    head: fromHex(step.head),
+    head: step.head === null ? null : fromHex(step.head),
     length: record.length,
     opened_session: record.openedSession ? 1 : 0,
     branched_from_session_id: record.branchedFromSessionId,
@@ -193,6 +193,7 @@ export function stepRecordFromRow(row: unknown): StepRecord {
 export function stepFromRow(row: unknown): Step {
   const read = readRow(row);
   const outcome = read.text("outcome");
+  const head = read.bytesOrNull("head");
   const replyHead = read.bytesOrNull("reply_head");
   const idempotencyKey = read.bytesOrNull("idempotency_key");
   const running: Attempt = {
@@ -211,9 +212,9 @@ export function stepFromRow(row: unknown): Step {
     requestedModel: read.text("requested_model"),
     dataClass: read.text("data_class"),
     decisionId: read.text("decision_id"),
-    sessionId: read.text("session_id"),
-    turnId: read.text("turn_id"),
-    stepNumber: read.integer("step_number"),
+    sessionId: read.textOrNull("session_id"),
+    turnId: read.textOrNull("turn_id"),
+    stepNumber: read.integerOrNull("step_number"),
     droppedFields: read.jsonOrNull<DroppedFields>("dropped_fields") ?? {},
     metadata: metadataOf(read.textOrNull("metadata")),
     idempotencyKeySha256: idempotencyKey && toHex(idempotencyKey),
@@ -224,7 +225,7 @@ export function stepFromRow(row: unknown): Step {
     reason: read.textOrNull("reason"),
     finishReason: read.textOrNull("finish_reason"),
     attempts: [...(read.jsonOrNull<readonly Attempt[]>("earlier_attempts") ?? []), running],
-    head: toHex(read.bytes("head")),
+    head: head && toHex(head),
     replyHead: replyHead && toHex(replyHead),
   };
 }

@@ -42,7 +42,7 @@ export function summedFromRow(row: unknown): SummedStep {
     userId: read.text("user_id"),
     keyId: read.text("key_id"),
     keyLabel: read.text("key_label"),
-    sessionId: read.text("session_id"),
+    sessionId: read.textOrNull("session_id"),
     source: read.text("source"),
     dataClass: read.text("data_class"),
     openedAt: read.integer("opened_at"),

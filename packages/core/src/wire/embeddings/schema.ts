@@ -1,0 +1,88 @@
+import type { EmbeddingRequest } from "../../domain/embedding.ts";
+import { object, optional, renamed, required } from "../fields.ts";
+import { listOf } from "../lists.ts";
+import {
+  type ReadContext,
+  type Reader,
+  schemaOf,
+  withSchema,
+  wrongType,
+  wrongValue,
+} from "../read.ts";
+import { content, integer, oneOf, text } from "../scalars.ts";
+
+/** The most inputs of one request, as OpenAI's own limit. */
+const maxInputs = 2_048;
+
+/** The most token ids of one request, as OpenAI's own limit. */
+export const maxTokenIds = 300_000;
+
+/** No model has longer vectors. */
+const maxDimensions = 65_536;
+const maxTokenId = 4_294_967_295;
+
+type Inputs = EmbeddingRequest["inputs"];
+
+const inputText: Reader<string> = withSchema(
+  (value, path, limits) => {
+    const given = content(value, path, limits);
+    if (given === "") throw wrongValue("must not be empty", path);
+    return given;
+  },
+  () => ({ type: "string", minLength: 1 }),
+);
+
+/** Reads many numbers, so a path is only written for the one that is wrong. */
+const tokenIds: Reader<readonly number[]> = withSchema(
+  (value, path) => {
+    if (!Array.isArray(value)) throw wrongType("an array of token ids", value, path);
+    if (value.length === 0) throw wrongValue("must have at least 1 item", path);
+    const given: readonly unknown[] = value;
+    return given.map((id, at) => {
+      if (typeof id !== "number" || !Number.isSafeInteger(id))
+        throw wrongType("an integer", id, `${path}[${at}]`);
+      if (id < 0 || id > maxTokenId)
+        throw wrongValue(`must be between 0 and ${maxTokenId}`, `${path}[${at}]`);
+      return id;
+    });
+  },
+  () => ({
+    type: "array",
+    items: { type: "integer", minimum: 0, maximum: maxTokenId },
+    minItems: 1,
+    maxItems: maxTokenIds,
+  }),
+);
+
+const count = { min: 1, max: () => maxInputs };
+const texts = listOf(inputText, count);
+const lists = listOf(tokenIds, count);
+
+/** One input or a list of them. The first item of an array determines what all of it is. */
+const input: Reader<Inputs> = withSchema(
+  (value, path, limits) => {
+    if (typeof value === "string") return [inputText(value, path, limits)];
+    if (!Array.isArray(value)) throw wrongType("a string or an array", value, path);
+    return readList(value, path, limits);
+  },
+  () => ({ anyOf: [inputText, texts, tokenIds, lists].map((read) => schemaOf(read)) }),
+);
+
+function readList(value: readonly unknown[], path: string, limits: ReadContext): Inputs {
+  const [first] = value;
+  if (typeof first === "number") return [tokenIds(value, path, limits)];
+  if (!Array.isArray(first)) return texts(value, path, limits);
+  const read = lists(value, path, limits);
+  if (read.reduce((sum, { length }) => sum + length, 0) > maxTokenIds)
+    throw wrongValue(`must have at most ${maxTokenIds} token ids`, path);
+  return read;
+}
+
+/** The body of `POST /v1/embeddings`, by its fields. */
+export const embeddingsRequest = object({
+  model: required(text),
+  input: required(input),
+  dimensions: optional(integer(1, maxDimensions)),
+  encoding_format: renamed("format", optional(oneOf("float", "base64"))),
+  user: optional(text),
+});
