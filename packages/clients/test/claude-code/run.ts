@@ -1,19 +1,21 @@
 /**
  * `npm run clients:claude-code`: installs Claude Code from npm into a temporary folder and runs it, headless, over the
  * gateway. It makes a tool loop, resumes the Session with a sub-agent, and looks at an image. The upstream is Anthropic's
- * Messages API or a plain Chat Completions API, the store is in memory or SQLite. `--cli` names an installed `claude` instead. Exits with 1 if a
- * conversation isn't recorded as one Session with its Turns, Steps and cost.
+ * Messages API or a plain Chat Completions API, the store is in memory, SQLite or PostgreSQL. `--cli` names an installed
+ * `claude` instead. Exits with 1 if a conversation isn't recorded as one Session with its Turns, Steps and cost.
  */
 import { deepStrictEqual } from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { parseArgs, promisify } from "node:util";
 import { createGateway } from "@tollgate/core";
 import { serve } from "@tollgate/node";
 import { memoryStore } from "@tollgate/store-memory";
+import { postgresStore } from "@tollgate/store-postgres";
 import { sqliteStore } from "@tollgate/store-sqlite";
+import { startPostgres } from "@tollgate/testing/postgres";
 import { z } from "zod";
 import { type Answer, model, type Script, upstreams } from "./upstreams.ts";
 
@@ -30,13 +32,20 @@ const printed = z.object({ session_id: z.string(), result: z.string() });
 
 const { values } = parseArgs({ options: { cli: { type: "string" } } });
 const folder = await mkdtemp(join(tmpdir(), "tollgate-claude-code-"));
+const postgres = await startPostgres();
+/** The stores, each for a conversation of its own. */
+const stores = {
+  memory: () => memoryStore(),
+  sqlite: (home: string) => sqliteStore({ filename: join(home, "tollgate.db") }),
+  postgres: (home: string) => postgresStore({ url: postgres.url }, { schema: basename(home) }),
+};
 let failures = 0;
 try {
   const cli = values.cli ?? (await install());
   const { stdout: version } = await run(cli, ["--version"], environment(folder, {}));
   print(`Claude Code ${version.trim()}`);
   for (const upstream of ["anthropic", "chat-completions"] as const)
-    for (const store of ["memory", "sqlite"] as const) {
+    for (const store of ["memory", "sqlite", "postgres"] as const) {
       const problem = await converse(cli, upstream, store).then(
         () => null,
         (error: unknown) => (error instanceof Error ? error.message : String(error)),
@@ -45,6 +54,7 @@ try {
       if (problem !== null) failures += 1;
     }
 } finally {
+  await postgres.stop();
   await rm(folder, { recursive: true, force: true });
 }
 process.exitCode = failures === 0 ? 0 : 1;
@@ -103,17 +113,15 @@ function scriptFor(project: string): Script {
 async function converse(
   cli: string,
   upstreamName: keyof typeof upstreams,
-  storeName: "memory" | "sqlite",
+  storeName: keyof typeof stores,
 ): Promise<void> {
-  const home = join(folder, `${upstreamName}-${storeName}`);
+  const home = join(folder, `${upstreamName}-${storeName}`.replaceAll("-", "_"));
   await mkdir(home);
   await writeFile(join(home, "note.txt"), "The word is heron.\n");
   await writeFile(join(home, "dot.png"), Buffer.from(png, "base64"));
   const upstream = await upstreams[upstreamName](scriptFor(home));
-  const store =
-    storeName === "memory" ? memoryStore() : sqliteStore({ filename: join(home, "tollgate.db") });
   const gateway = createGateway({
-    store,
+    store: stores[storeName](home),
     providers: { up: upstream.provider },
     aliases: { [model]: `up/${upstream.target}` },
   });

@@ -1,6 +1,6 @@
-import { createAnthropic } from "@ai-sdk/anthropic";
 import { agentsLoops } from "./agents-loops.ts";
-import { aiSdk7Loop, aiSdkLoops } from "./ai-sdk-loops.ts";
+import { aiSdkLoops } from "./ai-sdk-loops.ts";
+import { anthropicLoops } from "./anthropic-loops.ts";
 import { langchainLoops } from "./langchain-loops.ts";
 import type { Converse } from "./loop.ts";
 import {
@@ -20,16 +20,12 @@ export const clients: Readonly<Record<string, Converse>> = {
   ...aiSdkLoops,
   ...agentsLoops,
   ...langchainLoops,
+  ...anthropicLoops,
   "@openrouter/sdk chat": openrouterLoop,
 };
 
 /** The clients for Chat Completions, the protocol of the scripted upstreams. */
-export const chatClients = Object.keys(clients).filter((name) => !name.includes("Responses"));
+export const chatClients = Object.keys(clients).filter((name) => !/Responses|Messages/.test(name));
 
 /** Clients that can't read streams: they reject `usage: null`, which every chunk except the last has. */
 export const plainOnly: readonly string[] = ["@openrouter/sdk chat"];
-
-/** The AI SDK with its own Anthropic provider. */
-export const anthropicLoop: Converse = aiSdk7Loop(({ baseURL, apiKey, model, fetch }) =>
-  createAnthropic({ baseURL, apiKey, fetch })(model),
-);

@@ -13,7 +13,8 @@ import {
 } from "../upstreams/chat-upstreams.ts";
 import { requestsOfConversation, turns } from "../upstreams/script.ts";
 import type { LoopUpstream } from "../upstreams/upstream-server.ts";
-import { anthropicLoop, clients } from "./clients.ts";
+import { anthropicLoop } from "./anthropic-loops.ts";
+import { clients } from "./clients.ts";
 import { fetchWithoutState } from "./loop.ts";
 
 const starts = {
