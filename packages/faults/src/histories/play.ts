@@ -17,6 +17,7 @@ import { at } from "./at.ts";
 import type { Command } from "./command.ts";
 import { observe, organizations } from "./observe.ts";
 import { requireMatchingEvents } from "./settled-events.ts";
+import { difference as changed, recordedTotals, requireSameTotals } from "./totals.ts";
 import { scriptUpstream } from "./upstream.ts";
 import { createWorld, type World } from "./world.ts";
 
@@ -104,12 +105,25 @@ async function perform(
       return world.clock.advance(command.seconds * 1_000);
     case "setWall":
       return world.clock.moveWall(command.hours * hour);
+    case "correct":
+    case "reprice":
+      return withCorrections(world, () => administer(world, state, command));
     default:
       return administer(world, state, command);
   }
 }
 
-/** Folds everything, and requires that the sums by hour add up to the Steps. */
+/** Notes by how much corrections change the totals of the Steps. */
+async function withCorrections(world: World, run: () => Promise<unknown>): Promise<unknown> {
+  const before = await recordedTotals(world.gateway());
+  try {
+    return await run();
+  } finally {
+    world.corrections.push(changed(before, await recordedTotals(world.gateway())));
+  }
+}
+
+/** Folds everything, and requires that the sums by hour add up to the Steps, and to the events of all Steps that ever were. */
 async function sumsAtTheEnd(world: World, store: Store): Promise<unknown> {
   const gateway = world.gateway();
   world.clock.moveWall(3 * hour);
@@ -119,6 +133,7 @@ async function sumsAtTheEnd(world: World, store: Store): Promise<unknown> {
   const dump = await dumpStore(store, query);
   const problems = checkUsageHours(dump);
   if (problems.length > 0) throw new Error(problems.join("\n"));
+  requireSameTotals(dump.usage, world.settled, world.corrections);
   return { folded, usage: dump.usage };
 }
 

@@ -7,6 +7,7 @@ import { wrapStore } from "../stores/wrap-store.ts";
 import { createDriver, type Drive } from "./driver.ts";
 import type { SettledEvent } from "./settled-events.ts";
 import { type SteppedClock, steppedClock } from "./stepped-clock.ts";
+import type { Totals } from "./totals.ts";
 
 /** A gateway that can die, with a lasting store and a scripted provider. */
 export interface World {
@@ -14,6 +15,8 @@ export interface World {
   readonly provider: ScriptedProvider;
   /** The events of ended Steps, from all lives. */
   readonly settled: readonly SettledEvent[];
+  /** By how much each correction changed the totals. */
+  readonly corrections: Totals[];
   /** The current gateway. */
   gateway(): Gateway;
   /** Ends the process, so its calls no longer reach the store, and starts another one. */
@@ -38,6 +41,7 @@ export function createWorld(store: Store): World {
     clock,
     provider,
     settled,
+    corrections: [],
     gateway: () => current.gateway,
     restart() {
       current.die();
