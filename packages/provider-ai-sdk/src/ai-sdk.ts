@@ -1,16 +1,19 @@
 import { hash } from "node:crypto";
 import {
   APICallError,
+  type EmbeddingModelV4CallOptions,
   InvalidArgumentError,
   InvalidPromptError,
   LoadAPIKeyError,
   LoadSettingError,
   NoSuchModelError,
+  TooManyEmbeddingValuesForCallError,
   UnsupportedFunctionalityError,
 } from "@ai-sdk/provider";
 import {
   type Clock,
   type CompletionEvent,
+  type EmbeddingCall,
   modelsOf,
   orAborted,
   type Provider,
@@ -22,11 +25,26 @@ import {
 } from "@tollgate/core/provider";
 import { Agent } from "undici";
 import { createAnswerReader } from "./answer-reader.ts";
-import { isKnownVersion, isModel, isProvider, readOptions, type Source } from "./configuration.ts";
+import {
+  isEmbeddingModel,
+  isKnownVersion,
+  isModel,
+  isProvider,
+  readOptions,
+  type Source,
+} from "./configuration.ts";
+import {
+  callEmbeddingModel,
+  type EmbeddingResult,
+  embeddingModel,
+  embeddingOptions,
+  mayEmbed,
+  readEmbeddings,
+} from "./embeddings.ts";
 import { createExchange } from "./exchange.ts";
 import { invalidAnswer, notSent, rejected, transportFailure } from "./failures.ts";
 import { callModel, callOptions, type ModelCall, type Part } from "./model-call.ts";
-import type { AiSdkModel, AiSdkOptions, AiSdkProvider, Connect } from "./options.ts";
+import type { AiSdkModel, AiSdkOptions, AiSdkSource, Connect } from "./options.ts";
 import { settingsOf } from "./settings.ts";
 import { statusFailure } from "./upstream-error.ts";
 
@@ -36,23 +54,20 @@ const connectMs = 10_000;
 const maxConnections = 4_096;
 
 /**
- * A provider for any language model of the AI SDK, in one of two forms.
+ * A provider for any language model and any embedding model of the AI SDK, in one of two forms.
  *
  * `aiSdk(({ fetch, credential }) => createAnthropic({ apiKey: credential, fetch }), { apiKey })` is the full form.
  * Tollgate calls the function before every call, and all traffic goes through its `fetch`. It guarantees one request per
  * call, no redirects, no compressed answers, limits in bytes, a record of the host and the body's SHA-256, and
  * customer-owned connections.
  *
- * `aiSdk(createAnthropic({ apiKey }))` and `aiSdk(languageModel)` are the short form: the AI SDK sends the request itself.
+ * `aiSdk(createAnthropic({ apiKey }))` and `aiSdk(model)` are the short form: the AI SDK sends the request itself.
  * The record then contains the name of the AI SDK's provider as host and the SHA-256 of the call's options as JSON. A
- * language model accepts only its own name, and answers are limited only by time and tokens.
+ * single model accepts only its own name, and answers are limited only by time and tokens.
  *
  * Invalid options are listed in `problems`, which `createGateway` rejects. A call with invalid options fails with a ProviderError.
  */
-export function aiSdk(
-  source: AiSdkModel | AiSdkProvider | Connect,
-  input: AiSdkOptions = {},
-): Provider {
+export function aiSdk(source: AiSdkSource | Connect, input: AiSdkOptions = {}): Provider {
   const { options: read, problems } = readOptions(source, input);
   const options = read ?? {};
   const { clock = systemClock } = options;
@@ -60,18 +75,18 @@ export function aiSdk(
   const agent = openAgent();
   let closing: Promise<void> | undefined;
 
-  async function* complete(
-    call: ProviderCall,
-  ): AsyncGenerator<readonly CompletionEvent[], void, undefined> {
+  /** Runs one call. `asking` says how, and throws for a request that the AI SDK has no form for. */
+  async function* run<Answer>(
+    call: SentCall,
+    asking: (signal: AbortSignal) => Asking<Answer>,
+  ): Events {
     if (problems.length > 0)
       throw notSent("misconfigured", "The provider is not configured correctly.");
     const running = calls.begin(call.signal);
     let sent = false;
     try {
-      const { request, stream } = call;
-      const settings = settingsOf(request, options.providerOptions?.(request) ?? {});
-      const modelCall = { messages: request.messages, settings, stream, signal: running.signal };
-      const target = { name: call.upstreamName, modelCall, clock };
+      const { signal } = running;
+      const target = { asking: asking(signal), signal, clock };
       const batches = connects(source)
         ? callGoverned(source, { ...target, options, call, agent })
         : callDirectly(source, target);
@@ -88,6 +103,21 @@ export function aiSdk(
     }
   }
 
+  function complete(call: ProviderCall): Events {
+    return run(call, (signal) => {
+      const { request, stream } = call;
+      const settings = settingsOf(request, options.providerOptions?.(request) ?? {});
+      return completing(call, { messages: request.messages, settings, stream, signal });
+    });
+  }
+
+  function embed({ request, ...call }: EmbeddingCall): Events {
+    return run({ ...call, stream: false }, (abortSignal) => {
+      const own = options.embeddingOptions?.(request);
+      return embedding(call, { ...embeddingOptions(request, own), abortSignal });
+    });
+  }
+
   return {
     contract: 1,
     connection: options.connection ?? "platform",
@@ -96,6 +126,7 @@ export function aiSdk(
     problems,
     stateNeeds: (model) => stateNeedsFor(model, options),
     complete,
+    ...(mayEmbed(source) ? { embed } : {}),
     close() {
       calls.close();
       closing ??= agent.destroy();
@@ -105,7 +136,7 @@ export function aiSdk(
 }
 
 function connects(source: Source): source is Connect {
-  return !isProvider(source) && !isModel(source);
+  return !isProvider(source) && !isModel(source) && !isEmbeddingModel(source);
 }
 
 function openAgent(): Agent {
@@ -118,45 +149,97 @@ function openAgent(): Agent {
   });
 }
 
-interface GovernedCall {
-  readonly name: string;
-  readonly modelCall: ModelCall;
-  readonly options: AiSdkOptions;
-  readonly call: ProviderCall;
-  readonly agent: Agent;
+type Events = AsyncGenerator<readonly CompletionEvent[], void, undefined>;
+
+/** The members of a call that are the same for every kind of model. */
+type SentCall = Omit<ProviderCall, "request" | "outputCap" | "continues">;
+
+/** How one call asks a model, and reads its answer. */
+interface Asking<Answer> {
+  /** Finds the model. Throws if the source has none for the call. */
+  readonly find: (source: AiSdkSource) => FoundModel<Answer>;
+  readonly read: (answer: Promise<Answer>, options: ReadOptions) => Events;
+}
+
+interface FoundModel<Answer> {
+  /** The AI SDK's name for the model's provider. */
+  readonly provider: string;
+  /** The options of the call, for the digest of a request that the AI SDK sends itself. */
+  readonly sent: object;
+  readonly ask: () => Promise<Answer>;
+}
+
+function completing(
+  { upstreamName: name }: SentCall,
+  modelCall: ModelCall,
+): Asking<AsyncIterator<Part>> {
+  return {
+    read: readAnswer,
+    find(source) {
+      const model = languageModel(source, name);
+      const { abortSignal: _, ...options } = callOptions(modelCall);
+      const sent = { model: name, stream: modelCall.stream, ...options };
+      return { provider: model.provider, sent, ask: () => callModel(model, modelCall) };
+    },
+  };
+}
+
+function embedding(
+  { upstreamName: name }: Pick<SentCall, "upstreamName">,
+  options: EmbeddingModelV4CallOptions,
+): Asking<EmbeddingResult> {
+  return {
+    read: readEmbeddings,
+    find(source) {
+      if (!safeName.test(name)) throw unknownModel();
+      const model = embeddingModel(source, name);
+      const { abortSignal: _, ...rest } = options;
+      const sent = { model: name, ...rest };
+      return { provider: model.provider, sent, ask: () => callEmbeddingModel(model, options) };
+    },
+  };
+}
+
+interface Target<Answer> {
+  readonly asking: Asking<Answer>;
+  readonly signal: AbortSignal;
   readonly clock: Clock;
 }
 
+interface GovernedCall<Answer> extends Target<Answer> {
+  readonly options: AiSdkOptions;
+  readonly call: SentCall;
+  readonly agent: Agent;
+}
+
 /** Calls the AI SDK with a `fetch` of its own. Its request waits until `request-sent` has been recorded. */
-async function* callGoverned(
+async function* callGoverned<Answer>(
   connect: Connect,
-  { name, modelCall, options, call, agent, clock }: GovernedCall,
-): AsyncGenerator<readonly CompletionEvent[], void, undefined> {
-  const { signal } = modelCall;
+  { asking, signal, options, call, agent, clock }: GovernedCall<Answer>,
+): Events {
   const { limits, stream } = call;
   const credential = await credentialOf(options, call);
   const { hosts, trace } = options;
   const traceparent = trace === "send" ? call.traceparent : null;
   const exchange = createExchange({ agent, hosts, limits, stream, signal, clock, traceparent });
-  const model = languageModel(connect({ fetch: exchange.fetch, credential }), name);
-  const parts = callModel(model, modelCall);
+  const answer = asking.find(connect({ fetch: exchange.fetch, credential })).ask();
   let sent = false;
   try {
     const outgoing = await orAborted(signal, () =>
-      Promise.race([exchange.outgoing, parts.then(withoutFetch)]),
+      Promise.race([exchange.outgoing, answer.then(withoutFetch)]),
     );
     yield [{ type: "request-sent", ...outgoing }];
     signal.throwIfAborted();
     exchange.release();
     sent = true;
-    yield* readAnswer(parts, { signal, clock });
+    yield* asking.read(answer, { signal, clock });
   } catch (thrown) {
     signal.throwIfAborted();
     const failure = failureOf(exchange.failure() ?? thrown, { sent, now: clock.now() });
     throw failure.redact([...exchange.secrets(), ...(credential === null ? [] : [credential])]);
   } finally {
     // If the call was cancelled before its answer was read, nobody handles its failure.
-    parts.catch(() => {});
+    answer.catch(() => {});
   }
 }
 
@@ -167,7 +250,7 @@ function withoutFetch(): never {
 /** Returns the credential for a call. */
 async function credentialOf(
   { connection, apiKey = "" }: AiSdkOptions,
-  call: ProviderCall,
+  call: SentCall,
 ): Promise<string> {
   if (connection === "customer") {
     // Never send a customer's call without a credential: the AI SDK would take one from the environment.
@@ -184,24 +267,16 @@ async function credentialOf(
   throw notSent("credential_unavailable", "The provider's credential could not be read.");
 }
 
-interface DirectCall {
-  readonly name: string;
-  readonly modelCall: ModelCall;
-  readonly clock: Clock;
-}
-
 /** Calls the AI SDK, which sends the request itself. The record has its provider's name and the call's options. */
-async function* callDirectly(
-  source: AiSdkProvider | AiSdkModel,
-  { name, modelCall, clock }: DirectCall,
-): AsyncGenerator<readonly CompletionEvent[], void, undefined> {
-  const { signal, stream } = modelCall;
-  const model = languageModel(source, name);
-  const { abortSignal: _, ...options } = callOptions(modelCall);
-  const bodySha256 = hash("sha256", JSON.stringify({ model: name, stream, ...options }));
-  yield [{ type: "request-sent", host: model.provider, bodySha256 }];
+async function* callDirectly<Answer>(
+  source: AiSdkSource,
+  { asking, signal, clock }: Target<Answer>,
+): Events {
+  const { provider, sent, ask } = asking.find(source);
+  const bodySha256 = hash("sha256", JSON.stringify(sent));
+  yield [{ type: "request-sent", host: provider, bodySha256 }];
   signal.throwIfAborted();
-  yield* readAnswer(callModel(model, modelCall), { signal, clock });
+  yield* asking.read(ask(), { signal, clock });
 }
 
 /** The running calls. Closing the provider ends them. */
@@ -257,12 +332,16 @@ const safeName = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[A-Za-z0-9][A-Za-z0-9._:@+~/-]{0
  * Returns the language model for a name. A single model accepts only its own name: under another name, a caller would
  * bypass the policy and the prices for that model.
  */
-function languageModel(source: AiSdkProvider | AiSdkModel, name: string): AiSdkModel {
-  if (!safeName.test(name) || (isModel(source) && source.modelId !== name))
-    throw rejected("The provider doesn't have this model.", { status: 404, param: "model" });
+function languageModel(source: AiSdkSource, name: string): AiSdkModel {
+  const isOther = isEmbeddingModel(source) || (isModel(source) && source.modelId !== name);
+  if (isOther || !safeName.test(name)) throw unknownModel();
   const model = isModel(source) ? source : source.languageModel(name);
   if (isModel(model) && isKnownVersion(model)) return model;
   throw notSent("misconfigured", "The provider has no language model of a supported version.");
+}
+
+function unknownModel(): ProviderError {
+  return rejected("The provider doesn't have this model.", { status: 404, param: "model" });
 }
 
 /** Converts an error of the AI SDK to a ProviderError without the upstream's own text. */
@@ -285,13 +364,14 @@ function failureOf(
 
 function beforeSending(thrown: unknown): ProviderError {
   if (NoSuchModelError.isInstance(thrown))
-    return rejected("The provider doesn't have this language model.", {
+    return rejected("The provider doesn't have this model.", {
       status: 404,
       param: "model",
     });
   if (
     UnsupportedFunctionalityError.isInstance(thrown) ||
     InvalidPromptError.isInstance(thrown) ||
+    TooManyEmbeddingValuesForCallError.isInstance(thrown) ||
     InvalidArgumentError.isInstance(thrown)
   )
     return rejected("The provider's model doesn't support this request.");
@@ -314,10 +394,7 @@ const gracePeriodMs = 2_000;
 const maxPartsPerTurn = 64;
 
 /** Reads an answer as events, part by part, until the model stops. */
-async function* readAnswer(
-  pending: Promise<AsyncIterator<Part>>,
-  options: ReadOptions,
-): AsyncGenerator<readonly CompletionEvent[], void, undefined> {
+async function* readAnswer(pending: Promise<AsyncIterator<Part>>, options: ReadOptions): Events {
   const { signal } = options;
   const parts = await orAborted(signal, () => pending);
   const answer = createAnswerReader();

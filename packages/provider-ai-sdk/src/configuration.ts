@@ -8,10 +8,17 @@ import {
   tryRead,
   z,
 } from "@tollgate/core/schemas";
-import type { AiSdkModel, AiSdkOptions, AiSdkProvider, Connect } from "./options.ts";
+import type {
+  AiSdkEmbeddingModel,
+  AiSdkModel,
+  AiSdkOptions,
+  AiSdkProvider,
+  AiSdkSource,
+  Connect,
+} from "./options.ts";
 
-/** The three accepted forms of a source. */
-export type Source = AiSdkModel | AiSdkProvider | Connect;
+/** The accepted forms of a source. */
+export type Source = AiSdkSource | Connect;
 
 const host = /^(?:\[[0-9a-f:.]{2,45}\]|[a-z0-9.-]{1,253})(?::\d{1,5})?$/;
 
@@ -19,6 +26,10 @@ export function isModel(source: unknown): source is AiSdkModel {
   return (
     typeof source === "object" && source !== null && "doGenerate" in source && "doStream" in source
   );
+}
+
+export function isEmbeddingModel(source: unknown): source is AiSdkEmbeddingModel {
+  return typeof source === "object" && source !== null && "doEmbed" in source;
 }
 
 /** Providers of the AI SDK are functions with members. A function without members is a `Connect` function. */
@@ -31,7 +42,9 @@ export function isProvider(source: unknown): source is AiSdkProvider {
 }
 
 /** Whether the model implements a supported version. Older versions have different usage and files. */
-export function isKnownVersion({ specificationVersion }: AiSdkModel): boolean {
+export function isKnownVersion({
+  specificationVersion,
+}: AiSdkModel | AiSdkEmbeddingModel): boolean {
   return specificationVersion === "v3" || specificationVersion === "v4";
 }
 
@@ -55,6 +68,7 @@ const optionsSchema: Schema<AiSdkOptions> = z
     ),
     trace: z.exactOptional(z.enum(["none", "send"])),
     providerOptions: z.exactOptional(callable<NonNullable<AiSdkOptions["providerOptions"]>>()),
+    embeddingOptions: z.exactOptional(callable<NonNullable<AiSdkOptions["embeddingOptions"]>>()),
     billing: z.exactOptional(billingSchema),
     clock: z.exactOptional(
       z.custom<Clock>((value) => typeof value === "object" && value !== null, {
@@ -88,11 +102,12 @@ export function readOptions(source: unknown, input: unknown): Configuration {
     passThrough: ["clock", "apiKey"],
   });
   const connects = typeof source === "function" && !isProvider(source);
-  const usable = connects || isProvider(source) || isModel(source);
+  const isOneModel = isModel(source) || isEmbeddingModel(source);
+  const usable = connects || isProvider(source) || isOneModel;
   const problems = [
-    ...(usable ? [] : ["aiSdk takes a language model or a provider of the AI SDK, or a function"]),
-    ...(isModel(source) && !isKnownVersion(source)
-      ? ["the language model must be of specification version v3 or v4"]
+    ...(usable ? [] : ["aiSdk takes a model or a provider of the AI SDK, or a function"]),
+    ...(isOneModel && !isKnownVersion(source)
+      ? ["the model must be of specification version v3 or v4"]
       : []),
     ...(connects || !usable || read.value === null ? [] : formProblems(read.value)),
     ...read.problems.map(({ message }) => message),

@@ -1,9 +1,16 @@
-import type { LanguageModelV3, LanguageModelV4, SharedV4ProviderOptions } from "@ai-sdk/provider";
+import type {
+  EmbeddingModelV3,
+  EmbeddingModelV4,
+  LanguageModelV3,
+  LanguageModelV4,
+  SharedV4ProviderOptions,
+} from "@ai-sdk/provider";
 import type {
   Billing,
   Clock,
   CompletionRequest,
   ConnectionOwnership,
+  EmbeddingRequest,
   ModelOptions,
   StateOptions,
 } from "@tollgate/core/provider";
@@ -11,10 +18,17 @@ import type {
 /** A language model of the AI SDK, in either of its two current versions. */
 export type AiSdkModel = LanguageModelV3 | LanguageModelV4;
 
+/** An embedding model of the AI SDK, in either of its two current versions. */
+export type AiSdkEmbeddingModel = EmbeddingModelV3 | EmbeddingModelV4;
+
 /** A provider of the AI SDK, such as the result of `createAnthropic(…)`. */
 export interface AiSdkProvider {
   languageModel(modelId: string): AiSdkModel;
+  embeddingModel?(modelId: string): AiSdkEmbeddingModel;
 }
+
+/** A provider or a model of the AI SDK. */
+export type AiSdkSource = AiSdkProvider | AiSdkModel | AiSdkEmbeddingModel;
 
 /** The `fetch` and the credential for one call. */
 export interface ConnectOptions {
@@ -25,9 +39,9 @@ export interface ConnectOptions {
 }
 
 /** Creates the AI SDK's provider or model for one call. Tollgate calls it before every call, so it should be cheap. */
-export type Connect = (connection: ConnectOptions) => AiSdkProvider | AiSdkModel;
+export type Connect = (connection: ConnectOptions) => AiSdkSource;
 
-/** How an AI SDK language model is reached. */
+/** How an AI SDK model is reached. */
 export interface AiSdkOptions extends ModelOptions, StateOptions {
   /**
    * Whose account pays. Default `platform`. `customer` passes each organization's own credential to the function form. The
@@ -48,6 +62,11 @@ export interface AiSdkOptions extends ModelOptions, StateOptions {
   readonly trace?: "none" | "send";
   /** The AI SDK's own settings for a request, by provider: `{ anthropic: { … } }`. Default: none. */
   readonly providerOptions?: (request: CompletionRequest) => SharedV4ProviderOptions;
+  /**
+   * The AI SDK's own settings for a request for embeddings, by provider, such as `{ openai: { dimensions } }`. The AI SDK has
+   * no setting for `dimensions` of its own, so without this option a request with it is rejected. Default: none.
+   */
+  readonly embeddingOptions?: (request: EmbeddingRequest) => SharedV4ProviderOptions;
   /** How calls are billed. Default: by the price table only. */
   readonly billing?: Billing;
   /** The source of time. Default: the machine's clock. */
