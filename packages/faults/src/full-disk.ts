@@ -57,11 +57,11 @@ const problems = [checkUsage, checkEvidence, checkBudgets, checkQuiet].flatMap((
   check(ledger),
 );
 process.stdout.write(
-  `full: ${full.acknowledged} acknowledged, ${full.failed} failed; after: ${after.acknowledged} acknowledged; ${lost.length} lost, ${problems.length} problems\n`,
+  `full: ${full.acknowledged} acknowledged, ${full.failed} failed; after: ${after.acknowledged} acknowledged; ${after.wrong} neither answered nor 503, ${lost.length} lost, ${problems.length} problems\n`,
 );
 for (const problem of [...lost, ...problems].slice(0, 20)) process.stdout.write(`  ${problem}\n`);
 const isNoticed = full.failed > 0 && after.acknowledged > full.acknowledged;
-process.exit(lost.length + problems.length === 0 && isNoticed ? 0 : 1);
+process.exit(lost.length + problems.length + after.wrong === 0 && isNoticed ? 0 : 1);
 
 /** Writes until the disk is completely full. */
 function fill(path: string): void {
@@ -78,5 +78,6 @@ function total(reports: Awaited<ReturnType<typeof workers.reports>>) {
   return {
     acknowledged: reports.reduce((sum, report) => sum + report.acknowledged.length, 0),
     failed: reports.reduce((sum, report) => sum + report.failed, 0),
+    wrong: reports.reduce((sum, report) => sum + report.wrong, 0),
   };
 }

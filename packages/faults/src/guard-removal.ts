@@ -24,6 +24,8 @@ export interface Guard {
   readonly replace: string;
   /** The file of the tests that must fail without it. Absent for tests of this package. */
   readonly tests?: string;
+  /** The command that must fail without it, in place of tests. */
+  readonly command?: string;
   /** The beginning of their titles; with `tests`, any part. */
   readonly test: string;
 }

@@ -1,6 +1,6 @@
 /**
- * `npm run faults -- guards [ROW…]`: removes each guard from a scratch copy and runs the tests for its row. They must
- * pass with the guard and fail without it.
+ * `npm run faults -- guards [ROW…]`: removes each guard from a scratch copy and runs the tests or the command for its row.
+ * They must pass with the guard and fail without it. The command of F38 needs root.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -25,14 +25,14 @@ const copy = scratchCopy(repository);
 process.once("exit", copy.remove);
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
 
-const isWhole = guards.some(({ tests }) => tests === undefined);
+const isWhole = guards.some(({ tests, command }) => tests === undefined && command === undefined);
 const whole = isWhole ? runTests(copy.root, { names: "^F\\d+ " }) : { passed: 0, failed: 0 };
-for (const others of otherTests(guards)) {
-  const run = runTests(copy.root, others);
+for (const others of otherRuns(guards)) {
+  const run = runOf(copy.root, others);
   whole.passed += run.passed;
   whole.failed += run.failed;
   if (run.passed === 0 || run.failed > 0)
-    process.stdout.write(`${others.file} ${others.names}: ${run.failed} failed\n`);
+    process.stdout.write(`${JSON.stringify(others)}: ${run.failed} failed\n`);
 }
 process.stdout.write(`with every guard: ${whole.passed} passed, ${whole.failed} failed\n`);
 const survivors = guards.filter((guard) => !report(guard, runWithout(copy.root, guard)));
@@ -45,13 +45,14 @@ process.exit(
   survivors.length === 0 && whole.failed === 0 && whole.passed > 0 && guards.length > 0 ? 0 : 1,
 );
 
-/** The tests in other packages, once each. */
-function otherTests(all: readonly Guard[]): readonly Selection[] {
-  const others = all.filter(({ tests }) => tests !== undefined).map(testsOf);
-  return [...new Map(others.map((one) => [`${one.file} ${one.names}`, one])).values()];
+/** The commands and the tests in other packages, once each. */
+function otherRuns(all: readonly Guard[]): readonly Selection[] {
+  const others = all.map(runNeededBy).filter((one) => "command" in one || one.file !== undefined);
+  return [...new Map(others.map((one) => [JSON.stringify(one), one])).values()];
 }
 
-function testsOf({ test, tests }: Guard): Selection {
+function runNeededBy({ test, tests, command }: Guard): Selection {
+  if (command !== undefined) return { command };
   const names = test.replaceAll(/[()]/g, "\\$&");
   return tests === undefined ? { names: `^${names}` } : { names, file: tests };
 }
@@ -68,22 +69,38 @@ function runWithout(root: string, guard: Guard): TestRun {
   );
   // Tests can wait forever for a removed guard, so the limits are short.
   const limits = ["--testTimeout=4000", "--hookTimeout=3000", "--bail=1"];
-  const run = runTests(root, testsOf(guard), limits);
+  const run = runOf(root, runNeededBy(guard), limits);
   writeFileSync(path, source);
   return run;
 }
 
 /** Tests by a pattern of their titles, of one file or of this package. */
-interface Selection {
+interface Tests {
   readonly names: string;
   readonly file?: string;
 }
 
-function runTests(
-  root: string,
-  { names, file }: Selection,
-  limits: readonly string[] = [],
-): TestRun {
+type Selection = Tests | { readonly command: string };
+
+function runOf(root: string, selected: Selection, limits: readonly string[] = []): TestRun {
+  return "command" in selected
+    ? runCommand(root, selected.command)
+    : runTests(root, selected, limits);
+}
+
+/** A command that prints no result didn't run, so it neither passes nor fails. */
+function runCommand(root: string, command: string): TestRun {
+  const words = ["--conditions=tollgate-source", "packages/faults/src/run.ts", command];
+  const { status, stdout } = spawnSync(process.execPath, words, {
+    cwd: root,
+    stdio: ["ignore", "pipe", "ignore"],
+    timeout: maxRunMs,
+  });
+  if (stdout.length === 0) return { passed: 0, failed: 0 };
+  return status === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 };
+}
+
+function runTests(root: string, { names, file }: Tests, limits: readonly string[] = []): TestRun {
   const vitest = join(root, "node_modules/vitest/vitest.mjs");
   const resultFile = join(root, "tests.json");
   rmSync(resultFile, { force: true });

@@ -28,6 +28,8 @@ export interface LoadReport {
   readonly refused: number;
   /** Answers of other kinds: 503 and cut streams. */
   readonly failed: number;
+  /** Those of them with a status that no failing store explains. */
+  readonly wrong: number;
   readonly isDone: boolean;
 }
 
@@ -41,7 +43,7 @@ export interface Load {
 export function createLoad(gateway: Gateway): Load {
   const acknowledged: string[] = [];
   const keys: number[] = [];
-  let [answered, refused, failed, running] = [0, 0, 0, 0];
+  let [answered, refused, failed, wrong, running] = [0, 0, 0, 0, 0];
   let keepsIds = true;
   let isEnding = false;
   let work: Promise<unknown> = Promise.resolve();
@@ -52,7 +54,10 @@ export function createLoad(gateway: Gateway): Load {
       answered++;
       if (keepsIds) acknowledged.push(reference.id.slice("chatcmpl-".length));
     } else if (answer.status === 429) refused++;
-    else failed++;
+    else {
+      failed++;
+      if (answer.status !== 200 && answer.status !== 503) wrong++;
+    }
     return answer.status === 429;
   };
   const exhaust = async (secret: string, refusals: number): Promise<void> => {
@@ -85,6 +90,7 @@ export function createLoad(gateway: Gateway): Load {
       answered,
       refused,
       failed,
+      wrong,
       isDone: running === 0,
     }),
   };

@@ -71,7 +71,9 @@ function isReport(value: unknown): value is LoadReport {
   return (
     typeof value === "object" &&
     value !== null &&
-    ["key", "refused", "failed"].every((name) => Number.isSafeInteger(Reflect.get(value, name))) &&
+    ["key", "refused", "failed", "wrong"].every((name) =>
+      Number.isSafeInteger(Reflect.get(value, name)),
+    ) &&
     Array.isArray(Reflect.get(value, "acknowledged"))
   );
 }
