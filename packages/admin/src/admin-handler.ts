@@ -87,7 +87,9 @@ export function adminHandler(
     const matched = route(request.method, request.url);
     requireSameOrigin(request);
     slots.requireFree(matched.route);
-    const grant = await admit(request);
+    const grant = await signIns.signIn(clientAddress(request), () =>
+      signIn(clock, authenticateAdmin, request),
+    );
     requireRole(grant, matched.route.role);
     if (matched.route.platform) requirePlatform(grant);
     const input = await readInput(request, matched, grant);
@@ -102,19 +104,6 @@ export function adminHandler(
     } catch (thrown) {
       release();
       throw thrown;
-    }
-  }
-
-  async function admit(request: GatewayRequest): Promise<AdminGrant> {
-    const ended = await signIns.admit(clientAddress(request));
-    let hasFailed = false;
-    try {
-      return await signIn(clock, authenticateAdmin, request);
-    } catch (thrown) {
-      hasFailed = thrown instanceof GatewayError && thrown.code === "admin_unauthenticated";
-      throw thrown;
-    } finally {
-      ended(hasFailed);
     }
   }
 

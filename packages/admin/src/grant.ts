@@ -3,9 +3,10 @@ import {
   type BudgetScope,
   everyOrganization,
   GatewayError,
+  type IfMatch,
   type RateLimitScope,
 } from "@tollgate/core";
-import { type AdminRole, adminRoles } from "@tollgate/core/administration";
+import { type AdminRole, adminRoles, etagOf } from "@tollgate/core/administration";
 import { read, type Schema, text, z } from "@tollgate/core/schemas";
 
 /** Who signed in to the admin API, and what they may do. */
@@ -85,15 +86,19 @@ export function requireOwnScope(grant: AdminGrant, scope: Scope = {}): void {
   throw unknownOrganization();
 }
 
-/** Reads a budget. Another organization's is as unknown as one that doesn't exist. */
+/**
+ * Reads a budget. Another organization's is as unknown as one that doesn't exist. A change must be one of the budget as it was
+ * seen here: its scope may become another organization's in between.
+ */
 export async function requireBudget(
   { budgets }: Pick<Administration, "budgets">,
   grant: AdminGrant,
   id: string,
-): Promise<void> {
-  if (grant.organizations === "all") return;
-  const { scope } = await budgets.get({ id });
-  if (!sees(grant, scope)) throw new GatewayError("budget_not_found", `Unknown budget: ${id}.`);
+): Promise<IfMatch> {
+  if (grant.organizations === "all") return {};
+  const budget = await budgets.get({ id });
+  if (sees(grant, budget.scope)) return { ifMatch: etagOf(budget) };
+  throw new GatewayError("budget_not_found", `Unknown budget: ${id}.`);
 }
 
 /** As `requireBudget`, for a rate limit. */
@@ -101,11 +106,11 @@ export async function requireRateLimit(
   { rateLimits }: Pick<Administration, "rateLimits">,
   grant: AdminGrant,
   id: string,
-): Promise<void> {
-  if (grant.organizations === "all") return;
-  const { scope } = await rateLimits.get({ id });
-  if (!sees(grant, scope))
-    throw new GatewayError("rate_limit_not_found", `Unknown rate limit: ${id}.`);
+): Promise<IfMatch> {
+  if (grant.organizations === "all") return {};
+  const rateLimit = await rateLimits.get({ id });
+  if (sees(grant, rateLimit.scope)) return { ifMatch: etagOf(rateLimit) };
+  throw new GatewayError("rate_limit_not_found", `Unknown rate limit: ${id}.`);
 }
 
 export function forbidden(message: string): GatewayError {

@@ -30,14 +30,15 @@ const maxFailures = 10;
 const failureWindowMs = 60_000;
 const maxAddresses = 10_000;
 
-/** Counts failed sign-ins by address. */
+/** Bounds what failed sign-ins from one address cost. */
 export interface SignInGuard {
   /**
-   * Begins an attempt, and returns a function to call when it has ended. An attempt under way may fail, so it counts as one
-   * that did: beyond 10, attempts wait until others have ended.
-   * @throws GatewayError `rate_limit_exceeded` after 10 failures within a minute
+   * Signs in. After 10 failures within a minute, an address signs in one request after the other, so that its failures cost
+   * little and yet lock nobody out who shares it. An attempt under way may fail, so it counts as one that did: beyond 10,
+   * attempts wait until others have ended.
+   * @throws GatewayError `rate_limit_exceeded` in place of `admin_unauthenticated` after 10 failures within a minute
    */
-  admit(address: string | null): Promise<(hasFailed: boolean) => void>;
+  signIn<Grant>(address: string | null, ask: () => Promise<Grant>): Promise<Grant>;
 }
 
 /** The attempts of one address. */
@@ -45,11 +46,11 @@ interface Attempts {
   failed: number;
   since: number;
   underWay: number;
-  /** Attempts that wait for the end of others. */
+  /** Attempts that wait for the end of others. Open requests bound them. */
   readonly waiting: (() => void)[];
 }
 
-/** Attempts of requests without a known address aren't counted: one caller could lock out all others. */
+/** Attempts of requests without a known address aren't counted: nothing tells their callers apart. */
 export function createSignInGuard(clock: Clock): SignInGuard {
   const byAddress = new Map<string, Attempts>();
   const renew = (attempts: Attempts): void => {
@@ -65,32 +66,38 @@ export function createSignInGuard(clock: Clock): SignInGuard {
     const [oldest] = byAddress.keys();
     if (byAddress.size > maxAddresses && oldest !== undefined) byAddress.delete(oldest);
   };
+  const begin = async (address: string): Promise<Attempts> => {
+    const since = clock.monotonic();
+    const attempts = byAddress.get(address) ?? { failed: 0, since, underWay: 0, waiting: [] };
+    for (;;) {
+      renew(attempts);
+      if (attempts.underWay < Math.max(1, maxFailures - attempts.failed)) break;
+      const turn = Promise.withResolvers<void>();
+      attempts.waiting.push(turn.resolve);
+      await turn.promise;
+    }
+    attempts.underWay++;
+    keep(address, attempts);
+    return attempts;
+  };
   return {
-    async admit(address) {
-      if (address === null) return () => {};
-      const attempts = byAddress.get(address) ?? {
-        failed: 0,
-        since: clock.monotonic(),
-        underWay: 0,
-        waiting: [],
-      };
-      for (;;) {
+    async signIn(address, ask) {
+      if (address === null) return ask();
+      const attempts = await begin(address);
+      try {
+        return await ask();
+      } catch (thrown) {
         renew(attempts);
+        if (!(thrown instanceof GatewayError && thrown.code === "admin_unauthenticated"))
+          throw thrown;
         if (attempts.failed >= maxFailures) throw tooMany(attempts, clock.monotonic());
-        if (attempts.failed + attempts.underWay < maxFailures) break;
-        const turn = Promise.withResolvers<void>();
-        attempts.waiting.push(turn.resolve);
-        await turn.promise;
-      }
-      attempts.underWay++;
-      keep(address, attempts);
-      return (hasFailed) => {
-        renew(attempts);
+        attempts.failed++;
+        throw thrown;
+      } finally {
         attempts.underWay--;
-        if (hasFailed) attempts.failed++;
         for (const next of attempts.waiting.splice(0)) next();
         keep(address, attempts);
-      };
+      }
     },
   };
 }

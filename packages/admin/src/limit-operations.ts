@@ -83,9 +83,9 @@ export const budgets = {
     isTagged: true,
     output: records.budgetRecord,
     call: async (administration, input, grant) => {
-      await requireBudget(administration, grant, input.id);
+      const asSeen = await requireBudget(administration, grant, input.id);
       requireOwnScope(grant, input.scope);
-      return administration.budgets.update({ ...input, actor: grant.actor });
+      return administration.budgets.update({ ...asSeen, ...input, actor: grant.actor });
     },
   }),
   "budgets.remove": operation({
@@ -96,8 +96,8 @@ export const budgets = {
     input: membersOf(schemas["budgets.remove"]),
     output: deleted,
     call: async (administration, input, grant) => {
-      await requireBudget(administration, grant, input.id);
-      await administration.budgets.remove({ ...input, actor: grant.actor });
+      const asSeen = await requireBudget(administration, grant, input.id);
+      await administration.budgets.remove({ ...asSeen, ...input, actor: grant.actor });
       return { id: input.id, deleted: true as const };
     },
   }),
@@ -204,9 +204,9 @@ export const rateLimits = {
     isTagged: true,
     output: records.rateLimitRecord,
     call: async (administration, input, grant) => {
-      await requireRateLimit(administration, grant, input.id);
+      const asSeen = await requireRateLimit(administration, grant, input.id);
       requireOwnScope(grant, input.scope);
-      return administration.rateLimits.update({ ...input, actor: grant.actor });
+      return administration.rateLimits.update({ ...asSeen, ...input, actor: grant.actor });
     },
   }),
   "rateLimits.remove": operation({
@@ -217,8 +217,8 @@ export const rateLimits = {
     input: membersOf(schemas["rateLimits.remove"]),
     output: deleted,
     call: async (administration, input, grant) => {
-      await requireRateLimit(administration, grant, input.id);
-      await administration.rateLimits.remove({ ...input, actor: grant.actor });
+      const asSeen = await requireRateLimit(administration, grant, input.id);
+      await administration.rateLimits.remove({ ...asSeen, ...input, actor: grant.actor });
       return { id: input.id, deleted: true as const };
     },
   }),
