@@ -18,6 +18,8 @@ model_list:
     litellm_params: { model: hosted_vllm/llama-3, api_base: "http://10.0.0.1:8000/v1", input_cost_per_token: 0.0000002, output_cost_per_token: 0.000001, tpm: 90000 }
   - model_name: claude
     litellm_params: { model: bedrock/claude }
+  - model_name: sonnet
+    litellm_params: { model: anthropic/claude-sonnet-5, api_base: "https://claude.acme.test", api_key: os.environ/ANTHROPIC_API_KEY }
   - model_name: anthropic/*
     litellm_params: { model: anthropic/*, api_key: os.environ/ANTHROPIC_API_KEY }
 router_settings: { model_group_alias: { best: gpt-5, none: nothing }, routing_strategy: usage }
@@ -34,6 +36,12 @@ it("imports models, aliases and limits of LiteLLM, and no secret", async () => {
   expect(JSON.parse(json.output)).toMatchObject({
     providers: {
       openai: { type: "openai", apiKey: "$" + "{MY_OPENAI_KEY}", models: { "openai/gpt-5": {} } },
+      anthropic: {
+        type: "anthropic",
+        apiKey: "$" + "{ANTHROPIC_API_KEY}",
+        baseURL: "https://claude.acme.test",
+        models: { "anthropic/claude-sonnet-5": {} },
+      },
       azure: { apiKey: "$" + "{AZURE_API_KEY}", models: { "openai/gpt5-deployment": {} } },
       "openai-compatible": {
         apiKey: null,
@@ -54,6 +62,7 @@ it("imports models, aliases and limits of LiteLLM, and no secret", async () => {
       "gpt-5": "balanced/any/gpt-5",
       best: "balanced/any/gpt-5",
       llama: "openai-compatible/local/llama-3",
+      sonnet: "anthropic/anthropic/claude-sonnet-5",
     },
     rateLimits: [
       { scope: { model: "openai/openai/gpt-5" }, limit: { requests: 60 }, per: "minute" },
@@ -66,7 +75,7 @@ it("imports models, aliases and limits of LiteLLM, and no secret", async () => {
     "model_list[1].litellm_params.api_version was left out.",
     "model_list[1].litellm_params.api_key has a secret, which was not copied: put it in AZURE_API_KEY.",
     "model_list[3].litellm_params.model bedrock/claude was left out: it has no counterpart.",
-    "model_list[4].litellm_params.model anthropic/* was left out",
+    "model_list[5].litellm_params.model anthropic/* was left out",
     "router_settings.routing_strategy was left out.",
     "router_settings.model_group_alias.none was left out.",
     "litellm_settings.drop_params was left out.",
@@ -76,6 +85,7 @@ it("imports models, aliases and limits of LiteLLM, and no secret", async () => {
   const configuration = join(folder, "tollgate.config.yaml");
   writeFileSync(configuration, output);
   const keys = {
+    ANTHROPIC_API_KEY: "a",
     MY_OPENAI_KEY: "one-key",
     AZURE_API_KEY: "another-key",
   };

@@ -32,6 +32,7 @@ const types: ReadonlyMap<string, string> = new Map([
   ["together_ai", "together"],
   ["fireworks_ai", "fireworks"],
   ["azure", "azure"],
+  ["anthropic", "anthropic"],
   ["ollama", "ollama"],
   ["ollama_chat", "ollama"],
   ["hosted_vllm", "openai-compatible"],
@@ -167,6 +168,8 @@ function gatewayOf(
     key == null && withoutKey.has(type) ? null : variable(key, "api_key", `${prefix}_API_KEY`);
   if (type === "azure")
     notes.push(`${path}.api_base is the address of Azure: let baseURL end in /openai/v1.`);
+  if (type === "anthropic" && address !== null)
+    notes.push(`${path}.api_base has no path in LiteLLM: let baseURL end in /v1.`);
   const options = {
     type,
     ...baseURL,
