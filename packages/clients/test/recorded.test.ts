@@ -14,7 +14,7 @@ const members = z.record(z.string(), z.unknown());
 /** A recorded conversation of a client: its requests, and the upstream's answers. */
 const recording = z.strictObject({
   client: z.string(),
-  endpoint: z.enum(["chat/completions", "responses"]),
+  endpoint: z.enum(["chat/completions", "responses", "messages"]),
   exchanges: z.array(
     z.strictObject({
       request: members,
