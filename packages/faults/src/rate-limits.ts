@@ -2,8 +2,8 @@
  * `npm run faults -- rate-limits --seconds 60 --clients 64 --processes 4 --rounds 7 --seed 7`: processes whose clients
  * all ask for more than their rate limits allow, on SQLite and on PostgreSQL. Checks by the times that the store
  * recorded that no window of a period's length had more than the limit and the burst, and that at least 0.98 of every
- * limit was served. Then compares, in turns, requests without a limit and with one that all share and none exceeds: it
- * may cost less than a tenth of the processor time and of the throughput.
+ * limit was served. Then compares, in turns, requests without a limit and with one that all share and none exceeds: in the
+ * median of the rounds it may cost less than a tenth of the throughput. The processor time per request is only reported.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -82,10 +82,10 @@ function reportCost(without: readonly Round[], withLimit: readonly Round[]): boo
   const throughput = -growth("requestsPerSecond");
   const usual = (field: keyof Round): number => median(without.map((round) => round[field]));
   const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
-  const isCheap = cpu < maxCost && throughput < maxCost;
+  const isCheap = throughput < maxCost;
   process.stdout.write(
-    `  shared limit: ${percent(cpu)} more processor time (${usual("cpuMs").toFixed(2)} ms per request without), ` +
-      `${percent(throughput)} less throughput (${usual("requestsPerSecond").toFixed(0)}/s without)${isCheap ? "" : "  FAILED"}\n`,
+    `  shared limit: ${percent(throughput)} less throughput (${usual("requestsPerSecond").toFixed(0)}/s without)${isCheap ? "" : "  FAILED"}, ` +
+      `${percent(cpu)} more processor time (${usual("cpuMs").toFixed(2)} ms per request without)\n`,
   );
   return isCheap;
 }
