@@ -1,5 +1,5 @@
-import { execFileSync } from "node:child_process";
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { API } from "typescript/unstable/async";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Snippet, snippets } from "../src/markdown.ts";
 import { moduleProcess } from "../src/module-process.ts";
@@ -33,28 +33,30 @@ const pages: readonly Page[] = globSync(["README.md", "packages/*/README.md", "d
 const ofLanguage = (page: Page, language: Snippet["language"]) =>
   page.snippets.filter((snippet) => snippet.language === language);
 
-function typeErrors(directory: string): string {
-  try {
-    return execFileSync("node_modules/.bin/tsc", ["-p", directory], {
-      cwd: repositoryRoot,
-      encoding: "utf8",
-    });
-  } catch (error) {
-    return error instanceof Error && "stdout" in error ? String(error.stdout) : String(error);
-  }
-}
-
-/** Type errors in the snippets. The packages that they import have their own type check. */
-function compile(directory: string): readonly string[] {
-  const configuration = {
+/** Errors in the snippets. The packages that they import have their own type check. */
+async function compile(directory: string): Promise<readonly string[]> {
+  const configuration = `${directory}/tsconfig.json`;
+  const settings = {
     extends: "../tsconfig.json",
     compilerOptions: { noEmit: true, moduleDetection: "force", rootDir: "../" },
     include: ["**/*.ts"],
   };
-  writeFileSync(`${directory}/tsconfig.json`, JSON.stringify(configuration));
-  return typeErrors(directory)
-    .split("\n")
-    .filter((line) => line.includes("error TS") && !line.startsWith("packages/"));
+  writeFileSync(configuration, JSON.stringify(settings));
+  const api = new API({ cwd: directory });
+  try {
+    const snapshot = await api.updateSnapshot({ openProjects: [configuration] });
+    const program = snapshot.getProject(configuration)?.program;
+    if (program === undefined) throw new Error("TypeScript did not read tsconfig.json");
+    const files = globSync("**/*.ts", { cwd: directory }).map((path) => `${directory}/${path}`);
+    const found = [
+      await program.getConfigFileParsingDiagnostics(),
+      ...(await Promise.all(files.map((file) => program.getSyntacticDiagnostics(file)))),
+      ...(await Promise.all(files.map((file) => program.getSemanticDiagnostics(file)))),
+    ];
+    return found.flat().map(({ fileName = "", code, text }) => `${fileName}: TS${code}: ${text}`);
+  } finally {
+    await api.close();
+  }
 }
 
 describe("the documentation", () => {
@@ -70,11 +72,11 @@ describe("the documentation", () => {
     expect(manifest).toMatchObject({ scripts: { start: `exec ${tollgate} serve`, tollgate } });
   });
 
-  it("compiles", { timeout: 60_000 }, () => {
+  it("compiles", { timeout: 60_000 }, async () => {
     for (const page of pages) {
       for (const snippet of ofLanguage(page, "ts")) page.folder.write(snippet);
     }
-    expect(compile(folder)).toEqual([]);
+    expect(await compile(folder)).toEqual([]);
   });
 });
 
@@ -121,7 +123,7 @@ describe("the snippet runner", () => {
       ) as [Snippet, Snippet];
       page.write(wrong);
       page.write(throwing);
-      expect(compile(scratch)).toEqual([expect.stringContaining("TS2322")]);
+      expect(await compile(scratch)).toEqual([expect.stringContaining("TS2322")]);
       await expect(page.runTypeScript(throwing)).rejects.toThrow("Error: no");
       const [publish] = snippets(block("sh", "npm publish")) as [Snippet];
       expect(() => page.runShell(publish, null)).toThrow("may not run: npm publish");
