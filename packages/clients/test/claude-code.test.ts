@@ -83,6 +83,10 @@ it(`records ${recorded.client}, and sends Anthropic what it sent`, async () => {
   );
 
   const { data } = await gateway.steps.list({ organizationId });
+  // Its metadata names the run, so the Sessions of its sub-agents are found with its own.
+  const metadata = data[0]?.metadata ?? {};
+  expect(JSON.parse(metadata["user_id"] ?? "{}")).toMatchObject({ session_id: "a-session" });
+  expect((await gateway.steps.list({ organizationId, metadata })).data).toEqual(data);
   const steps = data.toReversed();
   const sessions = [...new Set(steps.map(({ sessionId }) => sessionId))];
   const turns = [...new Set(steps.map(({ turnId }) => turnId))];
