@@ -18,6 +18,11 @@ export function boundedLabels(
   };
 }
 
+/** The name of the operation that a call is, in the conventions for generative AI. */
+export function operationOf(endpoint: string | undefined): "chat" | "embeddings" {
+  return endpoint === "embeddings" ? "embeddings" : "chat";
+}
+
 /** The parts of a canonical model id: the gateway, and the model as its provider knows it. */
 export interface ModelParts {
   readonly gateway: string;

@@ -1,6 +1,6 @@
 import type { Attributes, Meter, ObservableResult } from "@opentelemetry/api";
 import type { Gateway, GatewayEvent } from "@tollgate/core";
-import { boundedLabels, modelParts } from "./labels.ts";
+import { boundedLabels, modelParts, operationOf } from "./labels.ts";
 import { gen, own, stable } from "./names.ts";
 import type { TelemetryOptions } from "./options.ts";
 import type { ObservedRequest } from "./requests.ts";
@@ -72,10 +72,12 @@ export function createMetrics(
 
   const storeOpen = { "tollgate.operation": "open" };
   const storeSettle = { "tollgate.operation": "settle" };
-  const attributesOf = cached(max.models + 1, (id: string) => {
+  // A series is named by its model, or by its operation and its model.
+  const attributesOf = cached(2 * (max.models + 1), (series: string) => {
+    const [id = "", operation = "chat"] = series.split(" ").reverse();
     const { gateway, model } = modelParts(id);
     const called: Attributes = {
-      [gen.operation]: "chat",
+      [gen.operation]: operation,
       [gen.provider]: providers[gateway] ?? gateway,
       [gen.requestModel]: model,
     };
@@ -94,7 +96,9 @@ export function createMetrics(
 
   function attemptEnded(event: Event<"attempt.ended">, request: ObservedRequest | null): void {
     const label = modelLabel(event.model) === event.model ? event.model : other;
-    const { called, counted, priced } = attributesOf(label);
+    const operation = operationOf(request?.opened?.endpoint);
+    const series = operation === "chat" ? label : `${operation} ${label}`;
+    const { called, counted, priced } = attributesOf(series);
     const isCut = event.outcome !== "completed";
     const ended = isCut ? { ...called, [stable.errorType]: event.reason ?? event.outcome } : called;
     duration.record(event.durationMs / 1_000, ended);
@@ -104,10 +108,10 @@ export function createMetrics(
     if (event.usageBasis === "estimated") {
       if (usage.totalTokens > 0) tokens.estimated(label, usage.totalTokens, () => priced);
     } else {
-      tokens.input(label, usage.promptTokens, () => counted);
-      tokens.output(label, usage.completionTokens, () => counted);
-      if (usage.cachedTokens) tokens.cacheRead(label, usage.cachedTokens, () => counted);
-      if (usage.reasoningTokens) tokens.reasoning(label, usage.reasoningTokens, () => counted);
+      tokens.input(series, usage.promptTokens, () => counted);
+      tokens.output(series, usage.completionTokens, () => counted);
+      if (usage.cachedTokens) tokens.cacheRead(series, usage.cachedTokens, () => counted);
+      if (usage.reasoningTokens) tokens.reasoning(series, usage.reasoningTokens, () => counted);
     }
     if (event.costNanoUsd !== null && event.costNanoUsd > 0) {
       const by = organizationOf(event.organizationId);

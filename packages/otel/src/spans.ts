@@ -12,7 +12,7 @@ import {
   trace,
 } from "@opentelemetry/api";
 import type { GatewayEvent } from "@tollgate/core";
-import { modelParts } from "./labels.ts";
+import { modelParts, operationOf } from "./labels.ts";
 import { gen, own, stable } from "./names.ts";
 import type { TelemetryOptions } from "./options.ts";
 import type { ObservedRequest } from "./requests.ts";
@@ -102,13 +102,14 @@ export function createSpans(
 
   function startAttempt(event: Event<"attempt.started">, request: ObservedRequest): Span {
     const { gateway, model } = modelParts(event.model);
+    const operation = operationOf(request.opened?.endpoint);
     return tracer.startSpan(
-      `chat ${model}`,
+      `${operation} ${model}`,
       {
         kind: SpanKind.CLIENT,
         startTime: event.at,
         attributes: {
-          [gen.operation]: "chat",
+          [gen.operation]: operation,
           [gen.provider]: providers[gateway] ?? gateway,
           [gen.requestModel]: model,
           [gen.requestStream]: request.opened?.stream ?? false,

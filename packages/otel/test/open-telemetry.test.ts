@@ -56,6 +56,24 @@ const named = (spans: readonly ReadableSpan[], name: string): ReadableSpan => {
   return found;
 };
 
+it("names the operation of a call for embeddings, which has no conversation", async () => {
+  const { gateway, key, spans, points } = await observed();
+  const answer = await gateway.fetch("http://in-process/v1/embeddings", {
+    method: "POST",
+    headers: { authorization: `Bearer ${key.secret}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "test/tollgate/scripted", input: "Hello" }),
+  });
+  expect(answer.status).toBe(200);
+  const { attributes } = named(spans(), "embeddings scripted");
+  expect(attributes).toMatchObject({ "gen_ai.operation.name": "embeddings" });
+  expect(named(spans(), "tollgate.step").attributes).not.toHaveProperty("gen_ai.conversation.id");
+  const found = await points();
+  for (const name of ["inference.duration", "inference.usage.input_tokens"])
+    expect(found.get(`gen_ai.client.${name}`)?.map((point) => point.attributes)).toMatchObject([
+      { "gen_ai.operation.name": "embeddings" },
+    ]);
+});
+
 describe("the spans of a request", () => {
   it("are one for its Step, and one below it for each attempt", async () => {
     const policy = definePolicy({ rules: [permit("all", {}, { fallbacks: [spare] })] });

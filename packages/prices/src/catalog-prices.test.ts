@@ -128,6 +128,16 @@ describe("prices that change", () => {
   });
 });
 
+describe("the price of embeddings", () => {
+  it.each([
+    ["openai/openai/text-embedding-3-small", 20_000_000],
+    ["voyageai/voyageai/voyage-3.5", 60_000_000],
+    ["google/google/gemini-embedding-001", 150_000_000],
+  ])("of %s is that of its input alone", (id, input) => {
+    expect(priceOf(id)).toMatchObject({ input, output: 0 });
+  });
+});
+
 describe("an unknown price is null, never zero", () => {
   it.each([
     ["an unlisted model", "openai/openai/gpt-99"],
@@ -136,7 +146,7 @@ describe("an unknown price is null, never zero", () => {
     ["a model of one vendor under another's name", "openrouter/acme/gpt-4o"],
     ["a charge per citation", "perplexity/perplexity/sonar-deep-research"],
     ["an entry without prices", "google/google/gemma-4-31b-it"],
-    ["no price of output", "openai/openai/text-embedding-3-small"],
+    ["no price of output", "azure/azure/davinci"],
     ["a price finer than a nanodollar", "huggingface_together/Qwen/Qwen3-VL-8B-Instruct"],
     ["empty names", "//"],
   ])("%s", (_, id) => {

@@ -26,9 +26,12 @@ const rateNames = Object.keys(catalogNames).filter((name): name is keyof Rates =
 /** Charges for something that usage doesn't count. With one of them, a price of tokens alone would be too low. */
 const uncounted = ["input_text_messages_kcount", "output_citation_mtok"];
 
+/** Entries of models that return vectors. They write nothing, so the catalog has no price of output for them. */
+const ofVectors = /embed|(?:^|\/)(?:voyage-|bge-(?!reranker))/i;
+
 /** The price in nanodollars per million tokens; null if it can't be given exactly. */
 export function readPrice(entry: CatalogEntry, version: string): Price | null {
-  const { prices } = entry;
+  const prices = withOutput(entry);
   const names = Object.keys(prices).filter((name) => prices[name] !== undefined);
   // The catalog lists a free model as an entry without prices. Other entries without prices are just incomplete.
   if (names.length === 0 && entry.name.endsWith(":free"))
@@ -50,6 +53,11 @@ export function readPrice(entry: CatalogEntry, version: string): Price | null {
     source: "catalog",
     version,
   };
+}
+
+function withOutput({ name, prices }: CatalogEntry): ModelPrice {
+  const isFree = prices["output_mtok"] === undefined && ofVectors.test(name);
+  return isFree && prices["input_mtok"] !== undefined ? { ...prices, output_mtok: 0 } : prices;
 }
 
 /** The prices of OpenAI's service tiers. Resellers have their own. Absent if none is known. */

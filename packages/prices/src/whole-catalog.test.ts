@@ -24,6 +24,11 @@ function written(value: ModelPrice[string], above: number): string | undefined {
   return String(value.tiers.findLast(({ start }) => start <= above)?.price ?? value.base);
 }
 
+/** Vectors are not charged as output. */
+function outputOf(prices: ModelPrice): ModelPrice {
+  return { output_mtok: 0, ...prices };
+}
+
 const names = [
   ["input", "input_mtok"],
   ["output", "output_mtok"],
@@ -48,11 +53,24 @@ describe("every entry of the catalog", () => {
         for (const [rate, unit] of names) {
           const nano = rates[rate];
           expect(nano === undefined ? undefined : dollars(nano)).toBe(
-            written(prices[unit], rates.above),
+            written(outputOf(prices)[unit], rates.above),
           );
         }
     }
     expect(exact).toBeGreaterThan(1_400);
+  });
+
+  it("needs a price of output, unless its model returns vectors", () => {
+    const without = entries.filter(
+      ({ prices }) => prices["input_mtok"] !== undefined && prices["output_mtok"] === undefined,
+    );
+    const priced = without.filter((entry) => readPrice(entry, "v") !== null);
+    expect(priced.length).toBeGreaterThan(30);
+    for (const { name } of priced) expect(name).toMatch(/embed|voyage-|bge-/i);
+    const others = without.filter((entry) => !priced.includes(entry)).map(({ name }) => name);
+    const text = ["ada", "babbage", "curie", "davinci", "jev-1.13.0"];
+    const ranks = ["@cf/baai/bge-reranker-base", "@cf/huggingface/distilbert-sst-2-int8"];
+    expect(others.toSorted()).toEqual([...ranks, ...text]);
   });
 
   it("is zero only for a free variant", () => {
