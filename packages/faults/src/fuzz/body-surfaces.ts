@@ -3,11 +3,16 @@ import { isDeepStrictEqual } from "node:util";
 import { definePolicy } from "@tollgate/core/policy";
 import type { CompletionRequest } from "@tollgate/core/provider";
 import { jsonSchemaOf, requestSchema, rulePolicySchema } from "@tollgate/core/schemas";
-import { estimateInput, sizeOfMessages } from "../../../core/src/domain/estimate.ts";
+import {
+  estimateEmbedding,
+  estimateInput,
+  sizeOfMessages,
+} from "../../../core/src/domain/estimate.ts";
 import { defaultLimits, type Limits } from "../../../core/src/domain/limits.ts";
 import { parseBody } from "../../../core/src/http/read-body.ts";
 import { canonicalMessage } from "../../../core/src/sessions/canonical-message.ts";
 import { parseChatCompletion } from "../../../core/src/wire/chat-completions/parse.ts";
+import { parseEmbeddings } from "../../../core/src/wire/embeddings/embeddings.ts";
 import { parseMessages } from "../../../core/src/wire/messages/parse.ts";
 import { parseResponse } from "../../../core/src/wire/responses/parse.ts";
 import { toMessages } from "../../../core/src/wire/responses/to-messages.ts";
@@ -137,6 +142,18 @@ function readMessages(body: object): { readonly model: string } {
   return call;
 }
 
+const embeddingsGrammar = schemaGrammar(requestSchema("embeddings"), wordsOf);
+
+function readEmbeddings(body: object): { readonly model: string } {
+  const call = parseEmbeddings(body, smallLimits);
+  const { inputs } = call.request;
+  const estimate = estimateEmbedding(call.request);
+  require(Number.isSafeInteger(estimate) && estimate > 0, `the estimate is ${estimate}`);
+  require(inputs.length > 0 && inputs.every(({ length }) => length > 0), "an input is empty");
+  require(new Set(inputs.map((input) => typeof input)).size === 1, "the inputs differ in kind");
+  return call;
+}
+
 function readChat(body: object): { readonly model: string } {
   const call = parseChatCompletion(body, smallLimits);
   prepare(call.request, call.stream);
@@ -239,6 +256,19 @@ export const bodySurfaces: readonly Surface[] = [
     paths: messagesGrammar.paths,
     codes: [accepted.code, ...bodyCodes],
     run: (input) => readBody(input, readMessages),
+  },
+  {
+    name: "embeddings",
+    share: 5,
+    enough: 1_000_000,
+    grammar: embeddingsGrammar,
+    paths: embeddingsGrammar.paths,
+    codes: [
+      accepted.code,
+      ...["invalid_json", "invalid_type", "invalid_value", "missing_required_parameter"],
+      "unknown_parameter",
+    ],
+    run: (input) => readBody(input, readEmbeddings),
   },
   {
     name: "policies",
