@@ -6,6 +6,7 @@ import { defineChanges, defineDecisions } from "./commands/audit.ts";
 import { defineBudgets } from "./commands/budgets.ts";
 import { defineConnections } from "./commands/connections.ts";
 import { defineExport } from "./commands/export.ts";
+import { defineGateway } from "./commands/gateway.ts";
 import { defineKeys } from "./commands/keys.ts";
 import {
   defineCheck,
@@ -73,6 +74,7 @@ export function createProgram(): Command {
   defineDecisions(program);
   defineChanges(program);
   defineExport(program);
+  defineGateway(program);
   defineMaintenance(program);
   defineCheck(program);
   defineSchema(program);

@@ -91,6 +91,9 @@ describe("a command at a URL", () => {
     ["decisions", "get", "DECISION"],
     ["decisions", "export"],
     ["changes", "--kind", "key.created"],
+    ["models"],
+    ["models", "--limit", "1"],
+    ["policy"],
     ["recover"],
     ["sweep"],
     ["keys", "get", "nobody"],
@@ -172,6 +175,16 @@ describe("a command at a URL", () => {
         "transcript.read",
       ]),
     );
+  });
+
+  it("tells how busy the gateway there is, and nothing of a process that only asks", async () => {
+    const there = await remote(["status", "--json"]);
+    expect(there).toMatchObject({ code: 0, errors: "" });
+    expect(JSON.parse(there.output)).toMatchObject({ openSteps: 0, closing: false });
+    expect((await remote(["status"])).output).toMatch(/^openSteps +0\n/);
+    const here = await runHere(["status", "--config", configuration]);
+    expect(here).toMatchObject({ code: 2, output: "" });
+    expect(here.errors).toContain("pass its --url");
   });
 
   it("takes the token from a file, and the URL from an option", async () => {
