@@ -4,7 +4,7 @@ import { failureOf } from "./wire.ts";
 
 type Headers = Readonly<Record<string, string>>;
 
-/** One of the endpoints that open Steps, asked as the others are. */
+/** One of the endpoints that hold conversations, asked as the others are. */
 export interface Endpoint {
   readonly name: string;
   /** The fields of a user's message. */
@@ -46,7 +46,7 @@ const posted =
 const expectCode: Endpoint["expectFailure"] = async (answer, { code, message }) =>
   expect(await failureOf(answer)).toMatchObject({ code, message: expect.stringMatching(message) });
 
-/** Every endpoint that opens Steps. */
+/** Every endpoint that holds conversations. */
 export const endpoints: readonly Endpoint[] = [
   {
     name: "POST /v1/chat/completions",
