@@ -11,7 +11,7 @@ import { stores } from "./stores.ts";
 const use = fc.record({
   name: fc.constantFrom(
     ...(["chat", "chat", "stream", "begin a stream", "end a stream", "leave a stream"] as const),
-    ...(["message", "stream a message", "count", "key"] as const),
+    ...(["message", "stream a message", "count", "key", "embed"] as const),
     ...(["respond", "respond", "continue", "get", "delete", "items", "models"] as const),
     ...(["a stranger's Session", "a stranger's Turn", "a stranger's response"] as const),
     ...(["an unknown key", "an invalid body", "administration"] as const),
@@ -136,6 +136,7 @@ function tenantOf(
       "stream a message": () =>
         asked("messages", { max_tokens: 64, stream: true, messages: said(text) }),
       count: () => asked("messages/count_tokens", { messages: said(text) }),
+      embed: () => asked("embeddings", { input: text }),
       "a stranger's Session": () =>
         post({
           messages: [{ role: "user", content: text }],
@@ -160,7 +161,8 @@ function tenantOf(
 }
 
 /** The answer of a provider: everything that it was asked, so that nothing of others can hide. */
-const echo = ({ request }: ScriptedCall) => ({
+const echo = ({ request, embedding }: ScriptedCall) => ({
+  embeddings: embedding?.inputs.map((input) => [input.length]) ?? [],
   text: [
     request.messages
       .map(({ content }) => JSON.stringify(content))

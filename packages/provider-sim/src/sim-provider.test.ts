@@ -1,6 +1,7 @@
 import {
   type CompletionEvent,
   type CompletionRequest,
+  type EmbeddingRequest,
   type FunctionTool,
   ProviderError,
 } from "@tollgate/core/provider";
@@ -213,5 +214,42 @@ describe("the sim provider", () => {
   it("reports problems in its configuration", () => {
     expect(simProvider().problems).toEqual([]);
     expect(simProvider({ pace: -1 }).problems).toEqual(["`pace` must be a whole number from 0."]);
+  });
+});
+
+describe("embeddings of the built-in model", () => {
+  async function embedded(request: EmbeddingRequest, model = "tollgate/echo") {
+    const call = {
+      ...{ model, upstreamName: model, request, credential: null, traceparent: null },
+      signal: new AbortController().signal,
+      limits: { eventBytes: 1_000_000, totalBytes: 1_000_000, bodyBytes: 4_194_304 },
+      connectWithin: 10_000,
+    };
+    const events: CompletionEvent[] = [];
+    for await (const batch of simProvider().embed?.(call) ?? []) events.push(...batch);
+    const vectors = events.flatMap((event) =>
+      event.type === "embedding" && typeof event.vector !== "string" ? [event.vector] : [],
+    );
+    return { events, vectors };
+  }
+
+  it("have length 1 and the wanted dimensions, and are equal for equal inputs", async () => {
+    const { events, vectors } = await embedded({ inputs: ["a b", "c", "a b"], dimensions: 70 });
+    const [first, second, third] = vectors;
+    expect(first).toHaveLength(70);
+    expect(Math.hypot(...(first ?? []))).toBeCloseTo(1);
+    expect(third).toEqual(first);
+    expect(second).not.toEqual(first);
+    expect(events.at(-2)).toEqual({
+      type: "usage",
+      usage: { promptTokens: 5, completionTokens: 0 },
+    });
+    expect((await embedded({ inputs: [[1, 2]] })).vectors[0]).toHaveLength(8);
+  });
+
+  it("are missing from an unknown model", async () => {
+    await expect(embedded({ inputs: ["a"] }, "tollgate/other")).rejects.toMatchObject({
+      reason: "status_404",
+    });
   });
 });
