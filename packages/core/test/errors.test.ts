@@ -152,7 +152,7 @@ const refusals: readonly Refusal[] = [
   },
   {
     name: "an unknown path",
-    request: () => new Request("http://in-process/v1/embeddings", { method: "POST" }),
+    request: () => new Request("http://in-process/v1/audio/speech", { method: "POST" }),
     status: 404,
     error: { code: "not_found" },
   },
