@@ -39,6 +39,7 @@ export interface Upstream {
 // How long to wait for usage after the model stopped, and for the body of an error after its status.
 const gracePeriodMs = 2_000;
 const maxErrorBytes = 65_536;
+const maxEventsPerTurn = 256;
 
 /** The answer to one call. The call is sent when the answer is subscribed to. `upstream` is null if it is misconfigured. */
 export class UpstreamAnswer implements ProviderAnswer {
@@ -232,7 +233,7 @@ class Call implements AnswerReceiver {
     const bytes = first && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
     if (isLarge(bytes.length))
       readLargeAnswer(bytes, answer, events).then(
-        () => this.#deliverAndComplete(events),
+        () => this.#deliverInTurns(events),
         (thrown) => this.failed(thrown),
       );
     else {
@@ -244,6 +245,15 @@ class Call implements AnswerReceiver {
 
   #deliverAndComplete(events: readonly CompletionEvent[]): void {
     this.#deliver(events, () => this.#complete());
+  }
+
+  /** Delivers the many events of a large answer a few at a time, because taking them takes time too. */
+  #deliverInTurns(events: readonly CompletionEvent[], from = 0): void {
+    const to = from + maxEventsPerTurn;
+    this.#deliver(events.slice(from, to), () => {
+      if (to >= events.length) this.#complete();
+      else void yieldToEventLoop().then(() => this.#deliverInTurns(events, to));
+    });
   }
 
   #finish(answer: AnswerReader): void {
