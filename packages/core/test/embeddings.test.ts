@@ -296,6 +296,7 @@ describe("POST /v1/embeddings", () => {
       "invalid_value",
       "input",
     ],
+    ["too many token ids of one text", { input: Array(300_001).fill(1) }, "invalid_value", "input"],
     ["no dimension", { dimensions: 0 }, "invalid_value", "dimensions"],
     ["another format", { encoding_format: "int8" }, "invalid_value", "encoding_format"],
     [
@@ -374,6 +375,8 @@ describe("POST /v1/embeddings", () => {
     ["has a vector for no input", [[1], [2], [3]]],
     ["has an empty vector", [[1], []]],
     ["has a value that is not finite", [[1], [Number.NaN]]],
+    ["has more values than a vector has", [[1], Array(65_537).fill(1)]],
+    ["has more floats than a vector has", [[1], Buffer.alloc(4 * 65_537).toString("base64")]],
     ["has text that is not base64", ["AACAPw==", "…"]],
     ["has half a float", ["AACAPw==", "AAA="]],
     ["has a float that is not finite", ["AACAPw==", "AADAfw=="]],
@@ -383,6 +386,52 @@ describe("POST /v1/embeddings", () => {
     expect((await embed({ input: ["a", "b"] })).status).toBe(502);
     expect(await steps()).toMatchObject([{ outcome: "failed", reason: "invalid_answer" }]);
     expect(provider.calls).toHaveLength(1);
+  });
+
+  it("fails an answer with two vectors for one input", async () => {
+    const { provider } = await createTestGateway();
+    const twice: Provider = {
+      ...provider.at("twice"),
+      async *embed() {
+        const vectors = [0, 1, 1].map(
+          (index) => ({ type: "embedding", index, vector: [1] }) as const,
+        );
+        yield [...vectors, { type: "finish", reason: "stop" }];
+      },
+    };
+    const { embed } = await started({ providers: { twice } });
+    const failed = await embed({ model: "twice/openai/embed", input: ["a", "b"] });
+    expect(failed.status).toBe(502);
+  });
+
+  it("writes a long answer in pieces, with the same text as a short one", async () => {
+    const { embed, provider } = await started();
+    const vector = Buffer.alloc(65_536).toString("base64");
+    provider.reply({ embeddings: Array(20).fill(vector) });
+    const fields = { input: Array(20).fill("a"), encoding_format: "base64" };
+    const sizes: number[] = [];
+    const texts: Uint8Array[] = [];
+    for await (const piece of (await embed(fields)).body ?? []) {
+      sizes.push(piece.length);
+      texts.push(piece);
+    }
+    expect(Math.max(...sizes)).toBeLessThan(200_000);
+    const { data } = answered.parse(JSON.parse(Buffer.concat(texts).toString()));
+    expect(data.map(({ embedding }) => embedding)).toEqual(Array(20).fill(vector));
+  });
+
+  it("takes room for its answer, and leaves nothing behind if there is none", async () => {
+    const { embed, gateway, provider } = await started({ limits: { bytesInFlight: 100_000 } });
+    const hold = provider.hold();
+    const first = embed({ input: ["a", "b", "c", "d"] });
+    await hold.reached();
+    const failure = await failureOf(await embed({ input: ["a", "b", "c"] }));
+    expect(failure).toMatchObject({ code: "overloaded" });
+    const small = embed({ input: ["a", "b", "c"], dimensions: 256 });
+    await hold.reached(2);
+    hold.release();
+    expect([(await first).status, (await small).status]).toEqual([200, 200]);
+    expect(await written(gateway)).toEqual({ steps: 2, sessions: 0, decisions: 2 });
   });
 
   it("fails an answer larger than an upstream's stream may be", async () => {

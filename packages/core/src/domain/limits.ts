@@ -34,7 +34,10 @@ export interface Limits {
   readonly conversationCacheBytes: number;
   /** Requests that are answered at once. Further ones get 503 `overloaded`. */
   readonly openRequests: number;
-  /** The request bodies of all open requests together, and of one key's. Further ones get 503 `overloaded`. */
+  /**
+   * The request bodies of all open requests together, and of one key's. Calls for embeddings add the vectors that they may get.
+   * Further ones get 503 `overloaded`.
+   */
   readonly bytesInFlight: number;
   readonly bytesInFlightPerKey: number;
   /** Requests that open their Steps at once. Further ones wait for their turn. */

@@ -1,18 +1,18 @@
+import { type Pieces, piecesOf } from "../http/event-stream.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
-import type { GatewayResponse } from "../http/gateway-response.ts";
-import type { GovernedCall, SettledAnswer } from "../pipeline/governed-call.ts";
+import type { GatewayResponse, StreamBody, TextSink } from "../http/gateway-response.ts";
+import { maxKeptBytes } from "../idempotency/claim.ts";
+import { yieldToEventLoop } from "../kernel/event-loop.ts";
+import type { GovernedCall } from "../pipeline/governed-call.ts";
 import {
   type EmbeddingsCall,
   embeddingLimits,
   embeddingsBody,
-  embeddingsList,
   parseEmbeddings,
+  vectorBytes,
 } from "../wire/embeddings/embeddings.ts";
 import { answerGoverned, type ClaimedRequest, commonOf, type RequestScope } from "./endpoint.ts";
 import { presentBody } from "./present-answer.ts";
-
-/** The texts of answers, which are written before their settlement. */
-type WrittenLists = WeakMap<SettledAnswer, string>;
 
 /** POST /v1/embeddings: vectors over the same line, recorded without Session, Turn and step number (decision 0039). */
 export function createEmbeddings(
@@ -20,15 +20,17 @@ export function createEmbeddings(
   request: GatewayRequest,
 ): Promise<GatewayResponse> {
   const { context } = scope;
-  const lists: WrittenLists = new WeakMap();
+  const { limits } = context;
   return answerGoverned<never, EmbeddingsCall>(scope, request, {
     conversations: null,
-    limits: embeddingLimits(context.limits),
-    read: (body) => parseEmbeddings(body, context.limits),
-    callOf: (caller, read, claim) => callOf(scope, request, { caller, read, claim }, lists),
-    present: (answer, { model }) =>
-      presentBody(context, answer, (settled) =>
-        embeddingsBody(model, lists.get(settled) ?? "[]", settled.usage),
+    limits: embeddingLimits(limits),
+    read: (body) => parseEmbeddings(body, limits),
+    // A small request can have an answer of many megabytes, and no answer is larger than this limit.
+    answerBytes: (call) => Math.min(vectorBytes(call.request), limits.upstreamBytes),
+    callOf: (caller, read, claim) => callOf(scope, request, { caller, read, claim }),
+    present: (answer, call) =>
+      presentBody(context, answer, ({ completion: { embeddings = [] }, usage }) =>
+        bodyOfPieces(embeddingsBody(call, embeddings, usage)),
       ),
   });
 }
@@ -37,9 +39,8 @@ function callOf(
   scope: RequestScope,
   request: GatewayRequest,
   { caller, read, claim }: ClaimedRequest<never, EmbeddingsCall>,
-  lists: WrittenLists,
 ): GovernedCall {
-  const { model, format, request: embedding } = read.call;
+  const { model, request: embedding } = read.call;
   const call = { model, stream: false, sessionId: null, turnId: null, droppedFields: {} };
   return {
     ...commonOf(scope, request, { caller, read: { ...read, call }, claim }),
@@ -55,11 +56,45 @@ function callOf(
       storedMessages: 0,
       known: null,
       remember: null,
-      async conclude(_, settled) {
-        const { embeddings = [] } = settled.completion;
-        lists.set(settled, await embeddingsList(embeddings, format));
-        return { reply: [], response: null };
-      },
+      conclude: () => ({ reply: [], response: null }),
     }),
   };
+}
+
+/** A body of pieces: one text if it is short enough to keep, otherwise written at the client's speed. */
+function bodyOfPieces(all: Iterable<string>): GatewayResponse["body"] {
+  const pieces = piecesOf(all);
+  const texts: string[] = [];
+  for (let length = 0; !pieces.isOver(); ) {
+    const text = pieces.take();
+    texts.push(text);
+    length += text.length;
+    if (length > maxKeptBytes) return new PiecesBody(texts, pieces);
+  }
+  return texts.join("");
+}
+
+class PiecesBody implements StreamBody {
+  readonly #first: string[];
+  readonly #rest: Pieces;
+  #isLeft = false;
+
+  constructor(first: string[], rest: Pieces) {
+    this.#first = first;
+    this.#rest = rest;
+  }
+
+  start(sink: TextSink): void {
+    void this.#write(sink).catch((thrown: unknown) => sink.fail(thrown));
+  }
+
+  leave(): void {
+    this.#isLeft = true;
+  }
+
+  async #write(sink: TextSink): Promise<void> {
+    while (!this.#isLeft && (this.#first.length > 0 || !this.#rest.isOver()))
+      await (sink.write(this.#first.shift() ?? this.#rest.take()) ?? yieldToEventLoop());
+    if (!this.#isLeft) sink.end();
+  }
 }

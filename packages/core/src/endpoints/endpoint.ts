@@ -60,6 +60,8 @@ export type EndpointHandler = (
 
 /** One protocol: how its requests become governed calls, and how their answers are presented. */
 interface Protocol<Item, Call> extends ConversationReader<Item, Call> {
+  /** The bytes that an answer takes beyond its request, for answers that can be much larger. Default: 0. */
+  readonly answerBytes?: (call: Call) => number;
   readonly callOf: (
     caller: Caller,
     read: ReadConversation<Item, Call>,
@@ -106,6 +108,7 @@ export async function answerGoverned<Item, Call>(
         if (key !== null) claim = await claimFor(key, partsOf(context, request, caller, bytes));
         const reading = readConversation(bytes, caller, protocol, context.limits);
         read = reading instanceof Promise ? await reading : reading;
+        ticket.grow(protocol.answerBytes?.(read.call) ?? 0);
       }
       const answer = await execute(context, protocol.callOf(caller, read, claim), ticket);
       if ("replayed" in answer) {

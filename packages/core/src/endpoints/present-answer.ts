@@ -15,11 +15,14 @@ import type {
 } from "../pipeline/governed-call.ts";
 import { jsonHeaders, type RequestScope } from "./endpoint.ts";
 
-/** Presents an answer as a plain body: the fold of the same events that a stream would send. */
+/**
+ * Presents an answer as a plain body: the fold of the same events that a stream would send. A body in pieces is too long to
+ * keep.
+ */
 export function presentBody(
   context: GatewayContext,
   answer: GovernedAnswer,
-  bodyOf: (settled: SettledAnswer) => string,
+  bodyOf: PlainBody["bodyOf"],
 ): Promise<GatewayResponse> {
   return new Promise((resolve, reject) =>
     answer.read(new PlainAnswer({ context, answer, bodyOf }, resolve, reject)),
@@ -29,14 +32,14 @@ export function presentBody(
 interface PlainBody {
   readonly context: GatewayContext;
   readonly answer: GovernedAnswer;
-  readonly bodyOf: (settled: SettledAnswer) => string;
+  readonly bodyOf: (settled: SettledAnswer) => GatewayResponse["body"];
 }
 
 class PlainAnswer implements AnswerReader {
   readonly #plain: PlainBody;
   readonly #resolve: (answer: GatewayResponse) => void;
   readonly #reject: (thrown: unknown) => void;
-  #body: string | null = null;
+  #body: GatewayResponse["body"] | null = null;
 
   constructor(
     plain: PlainBody,
@@ -55,6 +58,7 @@ class PlainAnswer implements AnswerReader {
   keep(settled: SettledAnswer): PresentedAnswer | null {
     const { context, answer, bodyOf } = this.#plain;
     this.#body = bodyOf(settled);
+    if (typeof this.#body !== "string") return null;
     const body = Buffer.from(this.#body);
     if (body.length > maxKeptBytes) return null;
     return { headers: decisionHeaders(context.headerNames, answer, jsonHeaders()), body };

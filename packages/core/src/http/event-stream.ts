@@ -115,13 +115,13 @@ export class EventOutput implements Timed {
   }
 }
 
-interface Pieces {
+export interface Pieces {
   take(): string;
   isOver(): boolean;
 }
 
 /** Joins pieces until there is enough to send at once. */
-function piecesOf(all: Iterable<string>): Pieces {
+export function piecesOf(all: Iterable<string>): Pieces {
   const iterator = all[Symbol.iterator]();
   let isOver = false;
   return {

@@ -74,6 +74,7 @@ function createBounds(
   let logprobBytes = 0;
   let shownBytes = 0;
   let vectorBytes = 0;
+  let embedded: Set<number> | null = null;
   let speaking: TextDelta["type"] | null = null;
   let parts = 0;
   let toolCalls = 0;
@@ -108,7 +109,10 @@ function createBounds(
         case "embedding":
           vectorBytes += sizeOfVector(event.vector);
           if (vectorBytes > limits.upstreamBytes) return beyond("answer_too_large");
-          return isVector(event.vector) ? null : invalidVector();
+          embedded ??= new Set();
+          if (embedded.has(event.index) || !isVector(event.vector)) return invalidVector();
+          embedded.add(event.index);
+          return null;
         default:
           return null;
       }
@@ -127,11 +131,14 @@ function sizeOfVector(vector: EmbeddingVector): number {
 }
 
 function invalidVector(): ProviderError {
-  return new ProviderError("The provider's answer has an embedding that is not a vector.", {
-    reason: "invalid_answer",
-    delivery: "unknown",
-    status: 200,
-  });
+  return new ProviderError(
+    "The provider's answer has an embedding that is not a vector, or two for one input.",
+    {
+      reason: "invalid_answer",
+      delivery: "unknown",
+      status: 200,
+    },
+  );
 }
 
 function beyond(reason: string): ProviderError {

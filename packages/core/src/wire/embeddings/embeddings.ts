@@ -6,7 +6,6 @@ import {
 } from "../../domain/embedding.ts";
 import type { Limits } from "../../domain/limits.ts";
 import type { Usage } from "../../domain/usage.ts";
-import { isLarge, yieldToEventLoop } from "../../kernel/event-loop.ts";
 import { beginReading } from "../dropped-fields.ts";
 import { embeddingsRequest, maxTokenIds } from "./schema.ts";
 
@@ -39,32 +38,26 @@ export function embeddingLimits(limits: Limits): Limits {
   return { ...limits, values: limits.values + maxTokenIds };
 }
 
-/** The vectors as a JSON list. Yields in between, because writing millions of numbers takes long. */
-export async function embeddingsList(
+/**
+ * The bytes of vectors that an answer may bring, in base64. A model's own number of dimensions counts as the largest that is
+ * common.
+ */
+export function vectorBytes({ inputs, dimensions = 3_072 }: EmbeddingRequest): number {
+  return Math.ceil((inputs.length * dimensions * 16) / 3);
+}
+
+/** The JSON text of an answer, one vector after the other: millions of numbers are long as text. */
+export function* embeddingsBody(
+  { model, format }: Pick<EmbeddingsCall, "model" | "format">,
   vectors: readonly EmbeddingVector[],
-  format: VectorFormat,
-): Promise<string> {
-  const written: string[] = [];
-  let size = 0;
+  { promptTokens, totalTokens }: Usage,
+): Generator<string, undefined, undefined> {
+  yield '{"object":"list","data":[';
   for (const [index, vector] of vectors.entries()) {
     const embedding = format === "base64" ? base64Of(vector) : valuesOf(vector);
     const text = JSON.stringify({ object: "embedding", index, embedding });
-    written.push(text);
-    size += text.length;
-    if (!isLarge(size)) continue;
-    size = 0;
-    await yieldToEventLoop();
+    yield index === 0 ? text : `,${text}`;
   }
-  return `[${written.join(",")}]`;
-}
-
-/** The body of an answer. `list` is the JSON text of its vectors. */
-export function embeddingsBody(
-  model: string,
-  list: string,
-  { promptTokens, totalTokens }: Usage,
-): string {
   const usage = { prompt_tokens: promptTokens, total_tokens: totalTokens };
-  const rest = JSON.stringify({ model, usage });
-  return `{"object":"list","data":${list},${rest.slice(1)}`;
+  yield `],${JSON.stringify({ model, usage }).slice(1)}`;
 }

@@ -1,4 +1,4 @@
-import type { EmbeddingRequest } from "../../domain/embedding.ts";
+import { type EmbeddingRequest, maxDimensions } from "../../domain/embedding.ts";
 import { object, optional, renamed, required } from "../fields.ts";
 import { listOf } from "../lists.ts";
 import {
@@ -17,8 +17,6 @@ const maxInputs = 2_048;
 /** The most token ids of one request, as OpenAI's own limit. */
 export const maxTokenIds = 300_000;
 
-/** No model has longer vectors. */
-const maxDimensions = 65_536;
 const maxTokenId = 4_294_967_295;
 
 type Inputs = EmbeddingRequest["inputs"];
@@ -37,6 +35,7 @@ const tokenIds: Reader<readonly number[]> = withSchema(
   (value, path) => {
     if (!Array.isArray(value)) throw wrongType("an array of token ids", value, path);
     if (value.length === 0) throw wrongValue("must have at least 1 item", path);
+    if (value.length > maxTokenIds) throw tooManyIds(path);
     const given: readonly unknown[] = value;
     return given.map((id, at) => {
       if (typeof id !== "number" || !Number.isSafeInteger(id))
@@ -73,9 +72,12 @@ function readList(value: readonly unknown[], path: string, limits: ReadContext):
   if (typeof first === "number") return [tokenIds(value, path, limits)];
   if (!Array.isArray(first)) return texts(value, path, limits);
   const read = lists(value, path, limits);
-  if (read.reduce((sum, { length }) => sum + length, 0) > maxTokenIds)
-    throw wrongValue(`must have at most ${maxTokenIds} token ids`, path);
+  if (read.reduce((sum, { length }) => sum + length, 0) > maxTokenIds) throw tooManyIds(path);
   return read;
+}
+
+function tooManyIds(path: string): Error {
+  return wrongValue(`must have at most ${maxTokenIds} token ids`, path);
 }
 
 /** The body of `POST /v1/embeddings`, by its fields. */
