@@ -19,7 +19,13 @@ import {
   toResponse,
 } from "@tollgate/core/administration";
 import { type AdminGrant, organizationOf, requirePlatform, requireRole } from "./grant.ts";
-import { createReadSlots, createSignInGuard, overloaded, requireSameOrigin } from "./guards.ts";
+import {
+  busy,
+  createReadSlots,
+  createSignInGuard,
+  overloaded,
+  requireSameOrigin,
+} from "./guards.ts";
 import { openApiDocument } from "./open-api.ts";
 import type { Route } from "./operation.ts";
 import { operations } from "./operations.ts";
@@ -108,7 +114,7 @@ export function adminHandler(
   }
 
   async function answer(request: GatewayRequest): Promise<GatewayResponse> {
-    const isAdmitted = closed === null && open < maxOpenRequests;
+    const isAdmitted = closed === null && (open < maxOpenRequests || signIns.makeRoom());
     if (isAdmitted) open++;
     const headers = {
       "x-request-id": ids.uuid(),
@@ -116,7 +122,7 @@ export function adminHandler(
       "x-content-type-options": "nosniff",
     };
     try {
-      if (!isAdmitted) throw overloaded("The admin API is busy or closing: try again.");
+      if (!isAdmitted) throw overloaded(busy);
       const answered = await respond(request);
       return { ...answered, headers: { ...answered.headers, ...headers } };
     } catch (thrown) {

@@ -36,9 +36,15 @@ export interface SignInGuard {
    * Signs in. After 10 failures within a minute, an address signs in one request after the other, so that its failures cost
    * little and yet lock nobody out who shares it. An attempt under way may fail, so it counts as one that did: beyond 10,
    * attempts wait until others have ended.
+   * @throws GatewayError `overloaded` for an attempt that made room for another request
    * @throws GatewayError `rate_limit_exceeded` in place of `admin_unauthenticated` after 10 failures within a minute
    */
   signIn<Grant>(address: string | null, ask: () => Promise<Grant>): Promise<Grant>;
+  /**
+   * Makes room for another request: the last of those that wait at the address with most of them gets `overloaded`. Returns
+   * false if none waits.
+   */
+  makeRoom(): boolean;
 }
 
 /** The attempts of one address. */
@@ -47,7 +53,7 @@ interface Attempts {
   since: number;
   underWay: number;
   /** Attempts that wait for the end of others. Open requests bound them. */
-  readonly waiting: (() => void)[];
+  readonly waiting: PromiseWithResolvers<void>[];
 }
 
 /** Attempts of requests without a known address aren't counted: nothing tells their callers apart. */
@@ -73,7 +79,7 @@ export function createSignInGuard(clock: Clock): SignInGuard {
       renew(attempts);
       if (attempts.underWay < Math.max(1, maxFailures - attempts.failed)) break;
       const turn = Promise.withResolvers<void>();
-      attempts.waiting.push(turn.resolve);
+      attempts.waiting.push(turn);
       await turn.promise;
     }
     attempts.underWay++;
@@ -95,12 +101,23 @@ export function createSignInGuard(clock: Clock): SignInGuard {
         throw thrown;
       } finally {
         attempts.underWay--;
-        for (const next of attempts.waiting.splice(0)) next();
+        for (const next of attempts.waiting.splice(0)) next.resolve();
         keep(address, attempts);
       }
     },
+    makeRoom() {
+      let longest: Attempts["waiting"] = [];
+      for (const { waiting } of byAddress.values())
+        if (waiting.length > longest.length) longest = waiting;
+      const last = longest.pop();
+      last?.reject(overloaded(busy));
+      return last !== undefined;
+    },
   };
 }
+
+/** The message to a request without room. */
+export const busy = "The admin API is busy or closing: try again.";
 
 function tooMany({ since }: Attempts, now: number): GatewayError {
   const waitMs = failureWindowMs - (now - since);

@@ -178,6 +178,20 @@ describe("the admin API", () => {
     expect(atOnce.slice(10)).toEqual(Array(51).fill(1));
   });
 
+  it("has room for other addresses while sign-ins of one wait for each other", async () => {
+    const asked = Promise.withResolvers<null>();
+    const { call } = await served({
+      authenticateAdmin: ({ headers }) => (headers.has("x-good") ? admin : asked.promise),
+      clientAddress: ({ headers }) => headers.get("x-address"),
+    });
+    const flood = Array.from({ length: 64 }, () => call("/me", { headers: { "x-address": "a" } }));
+    const other = { headers: { "x-address": "b", "x-good": "1" } };
+    for (let times = 0; times < 2; times++) expect((await call("/me", other)).status).toBe(200);
+    asked.resolve(null);
+    const statuses = (await Promise.all(flood)).map(({ status }) => status);
+    expect(statuses).toEqual([...Array(10).fill(401), ...Array(53).fill(429), 503]);
+  });
+
   it.each(["update", "remove"] as const)(
     "lets nobody %s a budget or rate limit that has become another organization's since it was seen",
     async (change) => {
