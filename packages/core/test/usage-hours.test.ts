@@ -74,6 +74,15 @@ describe.each(stores)("sums by hour on %s", (_, open) => {
     const hour = `${first?.openedAt.slice(0, 13)}:00:00.000Z`;
     const byCaller = { hour, keyId: key.id, missing: { steps: -3 } };
     const total = { hour, keyId: "", missing: { steps: -3 } };
+    for (const options of [
+      undefined,
+      {},
+      { organizationId, repair: "no" },
+      { organizationId, user: "ada" },
+    ])
+      await expect(Reflect.apply(gateway.reconcileUsage, gateway, [options])).rejects.toMatchObject(
+        { code: "invalid_argument" },
+      );
     const found = await gateway.reconcileUsage({ organizationId });
     expect(found).toMatchObject({ steps: 3, differences: [byCaller, total] });
     expect((await gateway.reconcileUsage({ organizationId, repair: true })).repaired).toBe(2);

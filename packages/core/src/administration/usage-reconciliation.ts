@@ -14,10 +14,14 @@ import {
   usageDetails,
 } from "../domain/usage-hours.ts";
 import { addFew, type Figures, fewOf, groupOf, noFigures } from "../domain/usage-sums.ts";
+import { read } from "../input/read.ts";
+import { isoTime } from "../input/values.ts";
+import * as z from "../input/z.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import { foldableUntil } from "../pipeline/fold-usage.ts";
 import { withStoreErrors } from "./method.ts";
+import { organizationFilter } from "./schemas.ts";
 import { readStepFilter, type StepFilter } from "./step-filter.ts";
 import { organizationsOf, toIso } from "./tenant.ts";
 
@@ -52,6 +56,12 @@ export interface UsageDifference {
   readonly missing: UsageSums;
 }
 
+const reconciliationOptions = z.extend(organizationFilter, {
+  from: z.exactOptional(isoTime),
+  to: z.exactOptional(isoTime),
+  repair: z.exactOptional(z.boolean()),
+});
+
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 const defaultRangeMs = 30 * dayMs;
@@ -66,8 +76,9 @@ const maxReadings = 4;
  */
 export async function reconcileUsage(
   context: GatewayContext,
-  { repair = false, ...filter }: UsageReconciliationOptions,
+  options: UsageReconciliationOptions,
 ): Promise<UsageReconciliation> {
+  const { repair = false, ...filter } = read(reconciliationOptions, options);
   const { organizationId: tenant, from, to } = readStepFilter(filter, context.dataClasses).query;
   const now = context.clock.now();
   const { activity } = context.retention;
