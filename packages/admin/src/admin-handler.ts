@@ -27,9 +27,8 @@ import {
   requireSameOrigin,
 } from "./guards.ts";
 import { openApiDocument } from "./open-api.ts";
-import type { Route } from "./operation.ts";
 import { operations } from "./operations.ts";
-import { decodeQuery } from "./parameters.ts";
+import { decodeQuery, headerParameters } from "./parameters.ts";
 import { json, present, tagIn } from "./present.ts";
 import { createRouter, type MatchedRoute } from "./router.ts";
 import { type AuthenticateAdmin, signIn } from "./sign-in.ts";
@@ -175,22 +174,27 @@ async function readInput(
     input.set(name, value);
   }
   if (input.has("actor")) throw unknownParameter("actor", "is who signed in");
-  if (input.has("ifMatch")) throw unknownParameter("ifMatch", "is sent in the header If-Match");
-  const ifMatch = request.headers.get("if-match");
-  if (ifMatch !== null) input.set("ifMatch", expectedTag(route, ifMatch));
+  for (const { name, header } of headerParameters) {
+    if (input.has(name)) throw unknownParameter(name, `is sent in the header ${header}`);
+    const value = request.headers.get(header.toLowerCase());
+    if (value === null) continue;
+    if (!(name in route.input))
+      throw invalidHeader(header, `This operation has no \`${header}\`: leave the header out.`);
+    input.set(name, name === "ifMatch" ? expectedTag(value) : value);
+  }
   if ("organizationId" in route.input) nameOrganization(input, grant);
   return Object.fromEntries(input);
 }
 
 /** The tag that a change expects its record to have. */
-function expectedTag({ input }: Route, header: string): string {
+function expectedTag(header: string): string {
   const tag = tagIn(header);
-  if ("ifMatch" in input && tag !== null) return tag;
-  const message =
-    tag === null
-      ? "`If-Match` must be the `ETag` of one record."
-      : "This operation has no `If-Match`: leave the header out.";
-  throw new GatewayError("invalid_argument", message, { param: "If-Match" });
+  if (tag !== null) return tag;
+  throw invalidHeader("If-Match", "`If-Match` must be the `ETag` of one record.");
+}
+
+function invalidHeader(header: string, message: string): GatewayError {
+  return new GatewayError("invalid_argument", message, { param: header });
 }
 
 async function bodyOf(

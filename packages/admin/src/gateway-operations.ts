@@ -27,7 +27,7 @@ export const adminTokens = {
     platform: true,
     created: ({ token }) => token.id,
     input: tokenCreation,
-    output: records.adminTokenWithSecret,
+    output: records.createdAdminToken,
     call: ({ adminTokens }, input, { actor, transcripts }) =>
       adminTokens.create({
         ...input,

@@ -1,8 +1,8 @@
 import { GatewayError } from "@tollgate/core";
-import { isErrorCode } from "@tollgate/core/administration";
+import { asReplayed, isErrorCode } from "@tollgate/core/administration";
 import { read, type Schema, tryRead, z } from "@tollgate/core/schemas";
 import { type Operation, type Route, readParameters } from "./operation.ts";
-import { encodeQuery } from "./parameters.ts";
+import { encodeQuery, headerParameters } from "./parameters.ts";
 
 /** Where the admin API is, and how to sign in to it. */
 export interface RemoteOptions {
@@ -43,7 +43,7 @@ export function createHttpClient(options: RemoteOptions): HttpClient {
   const { fetch: fetchWith = fetch, timeout = 60_000 } = options;
 
   async function request(route: Route, parameters: object): Promise<Response> {
-    const { path, rest, ifMatch } = addressOf(route, parameters);
+    const { path, rest, headers } = addressOf(route, parameters);
     const isPost = route.method === "POST";
     const query = isPost ? "" : `?${encodeQuery(rest)}`;
     const bearer = typeof token === "string" ? token : await token();
@@ -52,7 +52,7 @@ export function createHttpClient(options: RemoteOptions): HttpClient {
       headers: {
         authorization: `Bearer ${bearer}`,
         ...(isPost ? { "content-type": "application/json" } : {}),
-        ...(ifMatch === null ? {} : { "if-match": `"${ifMatch}"` }),
+        ...headers,
       },
       redirect: "error",
       signal: AbortSignal.timeout(timeout),
@@ -69,7 +69,9 @@ export function createHttpClient(options: RemoteOptions): HttpClient {
       if (output === "file") throw new TypeError("download() reads files.");
       readParameters(z.strictObject(operation.input), parameters);
       const response = await request(operation, parameters);
-      return parsed(output, await textOf(response).catch(cannotReach));
+      const answer = parsed(output, await textOf(response).catch(cannotReach));
+      if (response.headers.has("idempotency-replayed")) asReplayed(Object(answer));
+      return answer;
     },
     download(operation, parameters) {
       readParameters(z.strictObject(operation.input), parameters);
@@ -119,7 +121,7 @@ function invalidUrl(rule: string): GatewayError {
   return new GatewayError("invalid_configuration", `\`url\` ${rule}`, { param: "url" });
 }
 
-/** The path with its parameters filled in, the tag for `If-Match`, and the other parameters. */
+/** The path with its parameters filled in, the headers, and the other parameters. */
 function addressOf(route: Route, parameters: object) {
   const rest = new Map<string, unknown>(Object.entries(parameters));
   const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => {
@@ -132,13 +134,13 @@ function addressOf(route: Route, parameters: object) {
       });
     return encodeURIComponent(value);
   });
-  const ifMatch = rest.get("ifMatch");
-  rest.delete("ifMatch");
-  return {
-    path,
-    rest: Object.fromEntries(rest),
-    ifMatch: typeof ifMatch === "string" ? ifMatch : null,
-  };
+  const headers = headerParameters.flatMap(({ name, header }) => {
+    const value = rest.get(name);
+    rest.delete(name);
+    if (typeof value !== "string") return [];
+    return [[header, name === "ifMatch" ? `"${value}"` : value] as const];
+  });
+  return { path, rest: Object.fromEntries(rest), headers: Object.fromEntries(headers) };
 }
 
 async function textOf(response: Response): Promise<string> {

@@ -1,5 +1,5 @@
 /** The admin API of a gateway over HTTP, and its typed client. */
-export { type AdminRole, etagOf } from "@tollgate/core/administration";
+export { type AdminRole, etagOf, isReplayed } from "@tollgate/core/administration";
 export { type AdminHandler, type AdminOptions, adminHandler } from "./admin-handler.ts";
 export type { AdminGrant } from "./grant.ts";
 export type { RemoteOptions } from "./http-client.ts";

@@ -7,8 +7,9 @@ import * as records from "./records.ts";
 const named: readonly (readonly [Schema<unknown>, string])[] = [
   [records.keyRecord, "Key"],
   [records.keyWithSecret, "KeyWithSecret"],
+  [records.createdKey, "CreatedKey"],
   [records.adminTokenRecord, "AdminToken"],
-  [records.adminTokenWithSecret, "AdminTokenWithSecret"],
+  [records.createdAdminToken, "CreatedAdminToken"],
   [records.modelRecord, "Model"],
   [records.policyRecord, "Policy"],
   [records.gatewayStatus, "Status"],
@@ -88,7 +89,7 @@ function componentSchemas(): JsonSchema {
 
 function operationOf(name: string, route: Route): JsonSchema {
   const isPost = route.method === "POST";
-  const { ifMatch, ...input } = route.input;
+  const { ifMatch, idempotencyKey, ...input } = route.input;
   const members = Object.entries(input).map(([member, schema]) => ({
     member,
     schema,
@@ -96,6 +97,15 @@ function operationOf(name: string, route: Route): JsonSchema {
   }));
   const outside = members.filter(({ isPath }) => isPath || !isPost);
   const inside = members.filter(({ isPath }) => !isPath && isPost);
+  const parameters = [
+    ...outside.flatMap(parametersOf),
+    ...(ifMatch ? [ifMatchHeader] : []),
+    ...(idempotencyKey ? [{ ...idempotencyKeyHeader, schema: inputSchema(idempotencyKey) }] : []),
+  ];
+  const headers = {
+    ...(route.isTagged ? { ETag: etagHeader } : {}),
+    ...(idempotencyKey ? { "Idempotency-Replayed": replayedHeader } : {}),
+  };
   return {
     operationId: name,
     tags: [tagOf(route)],
@@ -103,14 +113,12 @@ function operationOf(name: string, route: Route): JsonSchema {
     "x-role": route.role,
     "x-audited": route.audited,
     ...(route.platform ? { "x-every-organization": true } : {}),
-    ...(outside.length === 0 && ifMatch === undefined
-      ? {}
-      : { parameters: [...outside.flatMap(parametersOf), ...(ifMatch ? [ifMatchHeader] : [])] }),
+    ...(parameters.length === 0 ? {} : { parameters }),
     ...(isPost ? { requestBody: bodyOf(inside) } : {}),
     responses: {
       [route.creates ? "201" : "200"]: {
         description: route.creates ? "The new record." : "The answer.",
-        ...(route.isTagged ? { headers: { ETag: etagHeader } } : {}),
+        ...(Object.keys(headers).length === 0 ? {} : { headers }),
         content: contentOf(route),
       },
       "4XX": errorAnswer("The request was rejected."),
@@ -125,6 +133,16 @@ const ifMatchHeader = {
   description:
     "The `ETag` of the record as it was read. If it has changed since, the answer is 412.",
   schema: { type: "string" },
+};
+const idempotencyKeyHeader = {
+  name: "Idempotency-Key",
+  in: "header",
+  description:
+    "1 to 255 visible ASCII characters. A repeat with it creates nothing and returns the record that exists, without its secret. With other arguments, it's a 422.",
+};
+const replayedHeader = {
+  description: "`true` if an earlier request with this `Idempotency-Key` made the record.",
+  schema: { const: "true" },
 };
 const etagHeader = {
   description: "The tag of the record, for `If-Match` and `If-None-Match`.",

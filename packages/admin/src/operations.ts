@@ -41,7 +41,7 @@ const keys = {
     role: "operator",
     created: ({ key }) => key.id,
     input: membersOf(schemas["keys.create"]),
-    output: records.keyWithSecret,
+    output: records.createdKey,
     call: ({ keys }, input, { actor }) => keys.create({ ...input, actor }),
   }),
   "keys.revokeOfUser": operation({

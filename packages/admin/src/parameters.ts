@@ -1,6 +1,12 @@
 import type { Schema } from "@tollgate/core/schemas";
 import type { Parameters } from "./operation.ts";
 
+/** The parameters that a request sends as headers, with their headers. */
+export const headerParameters = [
+  { name: "ifMatch", header: "If-Match" },
+  { name: "idempotencyKey", header: "Idempotency-Key" },
+] as const;
+
 /**
  * Reads parameters from a query. A repeated name is a list, a name with a dot a member (`dataClass.from`), and `true`, `false`
  * and whole numbers are values where the parameter takes such a value.

@@ -1,5 +1,5 @@
 import type { GatewayRequest, GatewayResponse, StreamBody } from "@tollgate/core";
-import { etagOf, queryOf } from "@tollgate/core/administration";
+import { etagOf, isReplayed, queryOf } from "@tollgate/core/administration";
 import type { Outcome, Route } from "./operation.ts";
 import type { TakeTurn } from "./turns.ts";
 
@@ -22,8 +22,8 @@ export function present(
     return presentFile(route, queryOf(request.url), fileBody(output, reading));
   reading.release();
   const next = nextPage(request, output);
-  const tag =
-    route.isTagged && typeof output === "object" && output !== null ? etagOf(output) : null;
+  const record = typeof output === "object" ? output : null;
+  const tag = route.isTagged && record !== null ? etagOf(record) : null;
   const etag: Readonly<Record<string, string>> = tag === null ? {} : { etag: `"${tag}"` };
   if (tag !== null && request.method === "GET" && isKnown(request, tag))
     return { status: 304, headers: etag, body: "" };
@@ -34,6 +34,7 @@ export function present(
       ...etag,
       ...(next === null ? {} : { link: `<${next}>; rel="next"` }),
       ...(created === null ? {} : { location: locationOf(route, created) }),
+      ...(record !== null && isReplayed(record) ? { "idempotency-replayed": "true" } : {}),
     },
     body: JSON.stringify(output),
   };

@@ -42,6 +42,8 @@ export const keyRecord = z.object({
 });
 
 export const keyWithSecret = z.object({ key: keyRecord, secret: text });
+/** The secret is null in the answer to a repeat. */
+export const createdKey = z.object({ key: keyRecord, secret: textOrNull });
 
 export const adminTokenRecord = z.object({
   id: text,
@@ -56,7 +58,8 @@ export const adminTokenRecord = z.object({
   lastUsedAt: timeOrNull,
 });
 
-export const adminTokenWithSecret = z.object({ token: adminTokenRecord, secret: text });
+/** The secret is null in the answer to a repeat. */
+export const createdAdminToken = z.object({ token: adminTokenRecord, secret: textOrNull });
 
 export const modelRecord = z.object({
   id: text,

@@ -1,5 +1,9 @@
 import {
   type Administration,
+  type CreateAdminTokenOptions,
+  type CreatedAdminToken,
+  type CreatedKey,
+  type CreateKeyOptions,
   GatewayError,
   type KeyRecord,
   type KeyReference,
@@ -7,7 +11,13 @@ import {
   type RepriceOptions,
   type UserKeysReference,
 } from "@tollgate/core";
-import { type List, listOf, type Page, type Paging } from "@tollgate/core/administration";
+import {
+  createsSecret,
+  type List,
+  listOf,
+  type Page,
+  type Paging,
+} from "@tollgate/core/administration";
 
 type OneOrMany = string | readonly string[];
 
@@ -27,7 +37,9 @@ export function remoteAdministration(options: RemoteOptions): Administration {
     ...ofLimits(client),
     ...ofRecords(client),
     keys: {
-      create: (creation) => send(operations["keys.create"], creation),
+      create: createsSecret<CreateKeyOptions, CreatedKey>((creation) =>
+        send(operations["keys.create"], creation),
+      ),
       get: (reference) => send(operations["keys.get"], reference),
       list: (filter, paging) => pages(client, operations["keys.list"], filter, paging),
       update: (change) => send(operations["keys.update"], change),
@@ -35,7 +47,9 @@ export function remoteAdministration(options: RemoteOptions): Administration {
       revoke: createRevoke(client),
     },
     adminTokens: {
-      create: (creation) => send(operations["adminTokens.create"], creation),
+      create: createsSecret<CreateAdminTokenOptions, CreatedAdminToken>((creation) =>
+        send(operations["adminTokens.create"], creation),
+      ),
       get: (reference) => send(operations["adminTokens.get"], reference),
       list: (paging) => pages(client, operations["adminTokens.list"], {}, paging),
       revoke: (reference) => send(operations["adminTokens.revoke"], reference),

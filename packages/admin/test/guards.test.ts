@@ -152,6 +152,8 @@ describe("the admin API", () => {
       expect((await change(3, header)).status).toBe(400);
     const unheeded = await call("/keys", { headers: { "if-match": tag } });
     expect(unheeded.status).toBe(400);
+    const unkeyed = await call("/keys", { headers: { "idempotency-key": "a" } });
+    expect(await unkeyed.json()).toMatchObject({ error: { param: "Idempotency-Key" } });
     const gone = { method: "DELETE", headers: { authorization: "Bearer x", "if-match": tag } };
     expect((await call("/budgets/b", gone)).status).toBe(412);
   });

@@ -5,6 +5,8 @@ import type {
   BudgetStatus,
   ChangeRecord,
   ConnectionRecord,
+  CreatedAdminToken,
+  CreatedKey,
   KeyRecord,
   KeyWithSecret,
   RateLimitRecord,
@@ -32,6 +34,8 @@ type Shown<Name extends keyof Records> =
 it("has schemas with exactly the members of the records' types, which the compiler compares", () => {
   expectTypeOf<Shown<"keyRecord">>().toEqualTypeOf<Plain<KeyRecord>>();
   expectTypeOf<Shown<"keyWithSecret">>().toEqualTypeOf<Plain<KeyWithSecret>>();
+  expectTypeOf<Shown<"createdKey">>().toEqualTypeOf<Plain<CreatedKey>>();
+  expectTypeOf<Shown<"createdAdminToken">>().toEqualTypeOf<Plain<CreatedAdminToken>>();
   expectTypeOf<Shown<"connectionRecord">>().toEqualTypeOf<Plain<ConnectionRecord>>();
   expectTypeOf<Shown<"resealResult">>().toEqualTypeOf<Plain<ResealResult>>();
   expectTypeOf<Shown<"budgetRecord">>().toEqualTypeOf<Plain<BudgetRecord>>();

@@ -1,4 +1,4 @@
-import { adminHandler, remoteAdministration } from "@tollgate/admin";
+import { adminHandler, isReplayed, remoteAdministration } from "@tollgate/admin";
 import {
   type ActivityFilter,
   type Administration,
@@ -227,6 +227,55 @@ export function describeAdministration(name: string, source: AdministrationSourc
       });
       const kind = ["budget.created", "rate_limit.created"] as const;
       expect(await everyPage(changes.list({ organizationId, kind }))).toHaveLength(2);
+    });
+
+    it("creates a record once for equal creations with one idempotency key, even at the same moment", async () => {
+      const { administration, gateway, organizationId, chat } = await subject();
+      const { keys, adminTokens, budgets, steps, changes } = administration;
+      await (await gateway.fetch(chat())).text();
+      const [step] = (await gateway.steps.list({ organizationId })).data;
+      const scope = { organization: organizationId };
+      await budgets.create({ id: "b", scope, limit: { usd: 5 }, period: "month", ...by });
+      const once = { idempotencyKey: "creation-1", ...by };
+      const ofKey = { organizationId, userId: "ada", label: "ci", models: ["test/*/*"], ...once };
+      const ofToken = { label: "Ada", role: "viewer", organizations: "all", ...once } as const;
+      const raise = { id: "b", by: { usd: 1 }, until: "2030-01-01", ...once };
+      const ofStep = { organizationId, id: step?.id ?? "", reason: "an invoice", ...once };
+      const creations = [
+        [() => keys.create(ofKey), () => keys.create({ ...ofKey, models: null })],
+        [
+          () => adminTokens.create(ofToken),
+          () => adminTokens.create({ ...ofToken, role: "operator" }),
+        ],
+        [() => budgets.raise(raise), () => budgets.raise({ ...raise, by: { usd: 2 } })],
+        [
+          () => steps.correct({ ...ofStep, costNanoUsd: 7 }),
+          () => steps.correct({ ...ofStep, costNanoUsd: 8 }),
+        ],
+      ] as const;
+      for (const [create, createOther] of creations) {
+        const both = await Promise.all([create(), create()]);
+        const made = both.find((one) => !isReplayed(one));
+        const repeat = both.find(isReplayed);
+        expect(both).toContain(made);
+        const isSecret = made !== undefined && "secret" in made;
+        if (isSecret) expect(made.secret).toMatch(/^tga?_/);
+        expect(repeat).toEqual(isSecret ? { ...made, secret: null } : made);
+        const late = await create();
+        expect([late, isReplayed(late)]).toEqual([repeat, true]);
+        const mismatch = { code: "idempotency_mismatch", status: 422 };
+        await expect(createOther()).rejects.toMatchObject(mismatch);
+      }
+      const { key } = await keys.create({ ...ofKey, idempotencyKey: "creation-2" });
+      const own = await everyPage(keys.list({ organizationId, userId: "ada" }));
+      expect(own[0]).toEqual(key);
+      expect([own, await budgets.raises({ id: "b" })].map((rows) => rows.length)).toEqual([2, 1]);
+      const kinds = (await everyPage(changes.list({ organizationId: everyOrganization })))
+        .map(({ kind }) => kind)
+        .filter((kind) => ["admin_token.created", "budget.raised", "correction"].includes(kind));
+      expect(kinds).toEqual(["correction", "budget.raised", "admin_token.created"]);
+      const invalid = { ...ofKey, idempotencyKey: "a".repeat(256) };
+      await expect(keys.create(invalid)).rejects.toMatchObject({ param: "idempotencyKey" });
     });
 
     it("sets and removes connections without showing a credential", async () => {

@@ -1,5 +1,10 @@
 /** The parts of core that serve and call the administration over HTTP. Applications use `@tollgate/admin`. */
 export { etagOf } from "./administration/etag.ts";
+export {
+  asReplayed,
+  createsSecret,
+  isReplayed,
+} from "./administration/idempotency.ts";
 export { type List, listOf, type Page, type Paging, pagesById } from "./administration/list.ts";
 export {
   activityDimensionsSchema,

@@ -5,6 +5,7 @@ export type {
   AdminTokens,
   AdminTokenWithSecret,
   CreateAdminTokenOptions,
+  CreatedAdminToken,
 } from "./administration/admin-tokens.ts";
 export type { Administration } from "./administration/administration.ts";
 export type {
@@ -42,7 +43,9 @@ export type {
 export type { DecisionFilter, DecisionRecord, Decisions } from "./administration/decisions.ts";
 export type { IfMatch } from "./administration/etag.ts";
 export type { ExportFormat, ExportOptions } from "./administration/export.ts";
+export type { Idempotent, NotIdempotent } from "./administration/idempotency.ts";
 export type {
+  CreatedKey,
   CreateKeyOptions,
   KeyFilter,
   KeyRecord,

@@ -51,6 +51,8 @@ export function keyTests(test: ContractTest): void {
   test("changes nothing if a key is inserted again", async ({ store, intents }) => {
     const entry = intents.withOwner({ keyId: "key-2" }).key({}, digest);
     await Promise.all([store.keys.insert(entry), store.keys.insert(entry)]);
+    await store.keys.insert({ ...entry, digest: sha256("other") });
+    expect(await store.keys.findByDigest(sha256("other"), intents.now())).toBeNull();
     const page = await store.keys.list({ organizationId }, { cursor: null, limit: 9 });
     expect(page.data.map(({ id }) => id)).toEqual(["key-2", "key-1"]);
     expect(await leavesOf(store)).toHaveLength(2);

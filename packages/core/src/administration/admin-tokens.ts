@@ -8,6 +8,14 @@ import { sha256Hex } from "../kernel/digest.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import { invalid, organizationOf } from "./budgets.ts";
 import { reportChange } from "./changes.ts";
+import {
+  asReplayed,
+  createsSecret,
+  type Idempotent,
+  idOfCreation,
+  type NotIdempotent,
+  requireSame,
+} from "./idempotency.ts";
 import type { WithActor } from "./keys.ts";
 import { type List, listOf, type Paging } from "./list.ts";
 import { method, withStoreErrors } from "./method.ts";
@@ -45,13 +53,21 @@ export interface AdminTokenWithSecret {
   readonly secret: string;
 }
 
+/** A token that was created with an idempotency key. `secret` is null for a repeat, because Tollgate keeps no secret. */
+export interface CreatedAdminToken {
+  readonly token: AdminTokenRecord;
+  readonly secret: string | null;
+}
+
 /**
  * Tokens for the admin API, for servers without users of their own. Every change is recorded with its actor, in the
  * transaction that makes it.
  */
 export interface AdminTokens {
   /** Its secret is returned once. @throws GatewayError `invalid_argument`, `admin_forbidden` for more than `within` has */
-  create(creation: CreateAdminTokenOptions): Promise<AdminTokenWithSecret>;
+  create(creation: CreateAdminTokenOptions & NotIdempotent): Promise<AdminTokenWithSecret>;
+  /** The same once: a repeat returns the token as it is now, without its secret. @throws GatewayError `idempotency_mismatch` */
+  create(creation: CreateAdminTokenOptions & Idempotent): Promise<CreatedAdminToken>;
   /** @throws GatewayError `admin_token_not_found` */
   get(reference: { readonly id: string }): Promise<AdminTokenRecord>;
   /** Newest first, with those that are revoked or expired. */
@@ -59,6 +75,8 @@ export interface AdminTokens {
   /** Applies to the next request in every process. @throws GatewayError `admin_token_not_found` */
   revoke(reference: { readonly id: string } & WithActor): Promise<AdminTokenRecord>;
 }
+
+type TokenCreation = CreateAdminTokenOptions & Idempotent;
 
 const day = 86_400_000;
 const defaultLife = 90 * day;
@@ -77,15 +95,22 @@ export function createAdminTokens(context: GatewayContext, ready: () => Promise<
   }
 
   const adminTokens: AdminTokens = {
-    create: method(adminTokenCreation, async (creation) => {
-      await ready();
-      const secret = createSecret(context.ids, "tga_");
-      const token = newToken(context, creation, displayPrefix(secret));
-      const leaf = tokenLeaf(context, "admin_token.created", token, creation.actor);
-      await store.adminTokens.insert({ token, digest: secretDigest(secret), leaf });
-      reportChange(context, leaf);
-      return { token: toRecord(token), secret };
-    }),
+    create: createsSecret<CreateAdminTokenOptions, CreatedAdminToken>(
+      method<TokenCreation, CreatedAdminToken>(adminTokenCreation, async (creation) => {
+        await ready();
+        const secret = createSecret(context.ids, "tga_");
+        const token = newToken(context, creation, displayPrefix(secret));
+        const leaf = tokenLeaf(context, "admin_token.created", token, creation.actor);
+        const digest = secretDigest(secret);
+        await store.adminTokens.insert({ token, digest, leaf });
+        const isRepeat =
+          creation.idempotencyKey !== undefined &&
+          (await store.adminTokens.findByDigest(digest)) === null;
+        if (isRepeat) return repeated(creation, await find(token.id), token);
+        reportChange(context, leaf);
+        return { token: toRecord(token), secret };
+      }),
+    ),
     get: method(adminTokenReference, async ({ id }) => toRecord(await find(id))),
     list: (paging) =>
       listOf(
@@ -119,11 +144,24 @@ export function createAdminTokens(context: GatewayContext, ready: () => Promise<
   return { adminTokens, findAdminToken };
 }
 
+/** The answer to a repeated creation: the token that exists. Without an expiry, it counts from the first creation. */
+function repeated(
+  { expiresAt: end }: CreateAdminTokenOptions,
+  existing: AdminToken,
+  asked: AdminToken,
+): CreatedAdminToken {
+  const { prefix, createdAt, revokedAt, lastUsedAt } = existing;
+  const expiresAt = end === undefined ? createdAt + defaultLife : asked.expiresAt;
+  requireSame(existing, { ...asked, prefix, createdAt, expiresAt, revokedAt, lastUsedAt });
+  return asReplayed({ token: toRecord(existing), secret: null });
+}
+
 function newToken(
   { ids, clock, dataClasses }: GatewayContext,
-  { label, role, organizations, transcripts, expiresAt: end, within }: CreateAdminTokenOptions,
+  creation: TokenCreation,
   prefix: string,
 ): AdminToken {
+  const { label, role, organizations, transcripts, expiresAt: end, within } = creation;
   const createdAt = clock.now();
   const expiresAt = end === undefined ? createdAt + defaultLife : fromIso(end);
   if (expiresAt <= createdAt || expiresAt > createdAt + maxLife)
@@ -133,7 +171,7 @@ function newToken(
     requireWithin(dataClasses, transcripts.upTo, within);
   }
   return {
-    id: ids.uuid(),
+    id: idOfCreation(ids, creation, "adminTokens.create"),
     label,
     prefix,
     role,

@@ -16,6 +16,7 @@ import { read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import { reportChange } from "./changes.ts";
 import { etagOf, type IfMatch, requireMatch } from "./etag.ts";
+import { asReplayed, type Idempotent, idOfCreation, requireSame } from "./idempotency.ts";
 import type { WithActor } from "./keys.ts";
 import { type List, listOf, type Paging, pagesById } from "./list.ts";
 import { method, withStoreErrors } from "./method.ts";
@@ -108,7 +109,7 @@ export interface Budgets {
    * Raises the limit of a declared or created budget until a time. Applies to the next request in every process. Raises add
    * up, at most 100 at once.
    * @throws GatewayError `budget_not_found`, `invalid_argument` (a unit other than the budget's, an amount of 0, a time in
-   * the past)
+   * the past), `idempotency_mismatch`
    */
   raise(raise: RaiseBudgetOptions): Promise<BudgetRaiseRecord>;
   /** The raises that apply now, oldest first. @throws GatewayError `budget_not_found` */
@@ -147,7 +148,7 @@ export interface BudgetReconciliation {
 }
 
 /** A raise of a budget's limit. */
-export interface RaiseBudgetOptions extends WithActor {
+export interface RaiseBudgetOptions extends WithActor, Idempotent {
   /** The budget's id. */
   readonly id: string;
   /** An amount above 0 in the budget's unit. Dollars can be a number or a decimal string. */
@@ -335,10 +336,7 @@ function createRaises(
       const raise = requireRaise(context, budget, options);
       const leaf = budgetLeaf(context, "budget.raised", { budget, raise, actor: options.actor });
       if (!(await store.budgets.insertRaise(raise, leaf, maxRaises)))
-        throw invalid(
-          "id",
-          `Budget ${budget.id} already has ${maxRaises} raises: cancel one or wait until one ends.`,
-        );
+        return repeated(await store.budgets.raises(), raise);
       reportChange(context, leaf);
       await budgets.reload();
       return toRaiseRecord(raise);
@@ -357,6 +355,19 @@ function createRaises(
   };
 }
 
+/** The answer to a repeated raise: the one that exists. */
+function repeated(raises: readonly BudgetRaise[], asked: BudgetRaise): BudgetRaiseRecord {
+  const { budgetId, id } = asked;
+  const existing = raises.find((raise) => raise.budgetId === budgetId && raise.id === id);
+  if (existing === undefined)
+    throw invalid(
+      "id",
+      `Budget ${budgetId} already has ${maxRaises} raises: cancel one or wait until one ends.`,
+    );
+  requireSame(existing, { ...asked, at: existing.at });
+  return asReplayed(toRaiseRecord(existing));
+}
+
 function toRaiseRecord({ at, until, ...raise }: BudgetRaise): BudgetRaiseRecord {
   return { ...raise, raisedAt: toIso(at), until: toIso(until) };
 }
@@ -364,8 +375,9 @@ function toRaiseRecord({ at, until, ...raise }: BudgetRaise): BudgetRaiseRecord 
 function requireRaise(
   { ids, clock }: GatewayContext,
   budget: RaisedBudget,
-  { by, until: end, actor }: RaiseBudgetOptions,
+  options: RaiseBudgetOptions,
 ): BudgetRaise {
+  const { by, until: end, actor } = options;
   const amount = toAmount(by);
   if (amount.amount === 0) throw invalid("by", "`by` must be above 0.");
   if (amount.unit !== budget.unit)
@@ -374,7 +386,7 @@ function requireRaise(
   const until = fromIso(end);
   if (until <= at) throw invalid("until", "`until` must be in the future.");
   return {
-    id: ids.uuid(),
+    id: idOfCreation(ids, options, "budgets.raise", budget.id),
     budgetId: budget.id,
     ...amount,
     at,

@@ -1,6 +1,7 @@
 import type { PriceBook } from "../contracts/price-book.ts";
 import type { CorrectionIntent } from "../contracts/step-verbs.ts";
-import { figuresOf } from "../domain/apply-correction.ts";
+import { applyCorrection, figuresOf } from "../domain/apply-correction.ts";
+import type { CorrectionDraft } from "../domain/correction.ts";
 import { formatModelId } from "../domain/model-id.ts";
 import { isPrice, type PriceSource, priceUsage } from "../domain/price.ts";
 import type { Attempt, Step } from "../domain/step.ts";
@@ -23,6 +24,7 @@ import {
   tableBook,
 } from "../routing/configured-prices.ts";
 import { reportChange } from "./changes.ts";
+import { type Idempotent, idOfCreation, requireSame } from "./idempotency.ts";
 import type { WithActor } from "./keys.ts";
 import { repricing } from "./schemas.ts";
 import { toIso } from "./tenant.ts";
@@ -34,7 +36,7 @@ export interface CorrectedUsage extends UsageDetails {
 }
 
 /** A correction of what one attempt used or cost. Give `usage`, `costNanoUsd` or both; the other one stays as it is. */
-export interface StepCorrection extends WithActor {
+export interface StepCorrection extends WithActor, Idempotent {
   readonly organizationId: string;
   /** The Step's id. */
   readonly id: string;
@@ -55,7 +57,7 @@ export function correctionOf(
 ): CorrectionIntent {
   const { organizationId, id: stepId } = step;
   const draft = {
-    id: ids.uuid(),
+    id: idOfCreation(ids, correction, "steps.correct", organizationId, stepId),
     at: clock.now(),
     attempt: correction.attempt ?? step.attempts.at(-1)?.number ?? 1,
     usage: correction.usage === undefined ? null : toUsage(correction.usage),
@@ -78,6 +80,23 @@ export function correctionOf(
     },
   );
   return { organizationId, stepId, correction: draft, leaf };
+}
+
+/**
+ * Compares a repeated correction with the one that the Step has.
+ * @throws GatewayError `idempotency_mismatch`
+ */
+export function requireSameCorrection(step: Step, asked: CorrectionDraft): void {
+  const isAsked = ({ number }: Attempt) => number === asked.attempt;
+  const made = step.attempts.find(isAsked)?.corrections ?? [];
+  const place = made.findIndex(({ id }) => id === asked.id);
+  const existing = made[place] ?? null;
+  // A figure that isn't given is the one before.
+  const attempts = step.attempts.map((attempt) =>
+    isAsked(attempt) ? { ...attempt, corrections: made.slice(0, Math.max(place, 0)) } : attempt,
+  );
+  const again = existing && applyCorrection({ ...step, attempts }, asked)?.correction;
+  requireSame(existing, { ...again, at: existing?.at });
 }
 
 /** The schema checks each count. This checks that the details fit into their counts. */

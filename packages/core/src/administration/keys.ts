@@ -21,6 +21,14 @@ import type { GatewayContext } from "../pipeline/context.ts";
 import { aliasProblems } from "../routing/route.ts";
 import { reportChange } from "./changes.ts";
 import { type IfMatch, requireMatch } from "./etag.ts";
+import {
+  asReplayed,
+  createsSecret,
+  type Idempotent,
+  idOfCreation,
+  type NotIdempotent,
+  requireSame,
+} from "./idempotency.ts";
 import { type List, listOf, type Paging } from "./list.ts";
 import { method, withStoreErrors } from "./method.ts";
 import {
@@ -107,13 +115,21 @@ export interface KeyWithSecret {
   readonly secret: string;
 }
 
+/** A key that was created with an idempotency key. `secret` is null for a repeat, because Tollgate keeps no secret. */
+export interface CreatedKey {
+  readonly key: KeyRecord;
+  readonly secret: string | null;
+}
+
 /**
  * API keys, the credentials of applications (section 5.1). Every change is recorded with its actor, in the transaction that
  * makes it. An invalid argument is a GatewayError `invalid_argument` and changes nothing.
  */
 export interface Keys {
   /** Creates a key. Its secret is returned once; Tollgate keeps only a digest. */
-  create(creation: CreateKeyOptions): Promise<KeyWithSecret>;
+  create(creation: CreateKeyOptions & NotIdempotent): Promise<KeyWithSecret>;
+  /** The same once: a repeat returns the key as it is now, without a secret. @throws GatewayError `idempotency_mismatch` */
+  create(creation: CreateKeyOptions & Idempotent): Promise<CreatedKey>;
   /** @throws GatewayError `key_not_found` */
   get(reference: KeyReference): Promise<KeyRecord>;
   /** Newest first. */
@@ -142,6 +158,8 @@ export interface Keys {
   revoke(reference: UserKeysReference): Promise<readonly KeyRecord[]>;
 }
 
+type KeyCreation = CreateKeyOptions & Idempotent;
+
 export function createKeys(context: GatewayContext, ready: () => Promise<void>): Keys {
   const { store } = context;
 
@@ -153,14 +171,21 @@ export function createKeys(context: GatewayContext, ready: () => Promise<void>):
   }
 
   return {
-    create: method(keyCreation, async (creation) => {
-      await ready();
-      const secret = createSecret(context.ids);
-      const entry = newKey(context, creation, displayPrefix(secret));
-      await store.keys.insert({ ...entry, digest: secretDigest(secret) });
-      reportChange(context, entry.leaf);
-      return { key: toKeyRecord(entry.key), secret };
-    }),
+    create: createsSecret<CreateKeyOptions, CreatedKey>(
+      method<KeyCreation, CreatedKey>(keyCreation, async (creation) => {
+        await ready();
+        const secret = createSecret(context.ids);
+        const { key, ...entry } = newKey(context, creation, displayPrefix(secret));
+        const digest = secretDigest(secret);
+        await store.keys.insert({ ...entry, key, digest });
+        const isRepeat =
+          creation.idempotencyKey !== undefined &&
+          (await store.keys.findByDigest(digest, key.createdAt)) === null;
+        if (isRepeat) return repeated(await store.keys.get(key.organizationId, key.id), key);
+        reportChange(context, entry.leaf);
+        return { key: toKeyRecord(key), secret };
+      }),
+    ),
     get: method(keyReference, async (reference) => toKeyRecord(await find(reference))),
     list: (filter, paging) =>
       listOf(
@@ -241,12 +266,20 @@ function queryOf(filter: KeyFilter, at: number): KeyQuery {
   };
 }
 
+/** The answer to a repeated creation: the key that exists. */
+function repeated(existing: ApiKey | null, asked: ApiKey): CreatedKey {
+  const { id, prefix, createdAt, revokedAt, lastUsedAt, version } = existing ?? asked;
+  requireSame(existing, { ...asked, id, prefix, createdAt, revokedAt, lastUsedAt, version });
+  return asReplayed({ key: toKeyRecord(existing ?? asked), secret: null });
+}
+
 /** `prefix` is empty for a key without a secret. */
-function newKey(context: GatewayContext, creation: CreateKeyOptions, prefix: string): KeyEntry {
+function newKey(context: GatewayContext, creation: KeyCreation, prefix: string): KeyEntry {
   const { ids, clock } = context;
+  const { organizationId } = creation;
   const key: ApiKey = {
-    id: ids.uuid(),
-    organizationId: creation.organizationId,
+    id: idOfCreation(ids, creation, "keys.create", organizationId),
+    organizationId,
     userId: creation.userId,
     label: creation.label,
     prefix,

@@ -32,6 +32,9 @@ import { parseDuration } from "../kernel/duration.ts";
 
 const actor = z.exactOptional(opaqueId);
 const ifMatch = z.exactOptional(opaqueId);
+const idempotencyKey = z.exactOptional(
+  text((key) => /^[\x21-\x7e]{1,255}$/.test(key), "must be 1 to 255 visible ASCII characters"),
+);
 const selector = z.exactOptional(oneOrMany(opaqueId));
 const time = z.exactOptional(isoTime);
 const count = wholeNumber(0);
@@ -65,6 +68,7 @@ export const keyCreation = z.strictObject({
   userId: opaqueId,
   ...keySettings,
   label: opaqueId,
+  idempotencyKey,
   actor,
 });
 
@@ -138,6 +142,7 @@ export const adminTokenCreation = z.strictObject({
   transcripts: z.exactOptional(rightToRead),
   expiresAt: time,
   within: z.exactOptional(z.strictObject({ transcripts: z.exactOptional(rightToRead) })),
+  idempotencyKey,
   actor,
 });
 
@@ -184,6 +189,7 @@ export const budgetRaising = z.strictObject({
   id: budgetId,
   by: amountSchema,
   until: isoTime,
+  idempotencyKey,
   actor,
 });
 
@@ -310,6 +316,7 @@ export const stepCorrection = z
     usage: z.exactOptional(usage),
     costNanoUsd: z.exactOptional(count),
     reason: opaqueId,
+    idempotencyKey,
     actor,
   })
   .check(

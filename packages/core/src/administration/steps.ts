@@ -12,10 +12,12 @@ import {
   createRepricing,
   type RepricedAttempt,
   type RepriceOptions,
+  requireSameCorrection,
   type StepCorrection,
 } from "./corrections.ts";
 import { type ExportOptions, exportFile } from "./export.ts";
 import { stepColumns } from "./export-columns.ts";
+import { asReplayed } from "./idempotency.ts";
 import { type List, listOf, type Paging } from "./list.ts";
 import { method } from "./method.ts";
 import { contentReference, exportOptions, recordReference, stepCorrection } from "./schemas.ts";
@@ -48,7 +50,7 @@ export interface Steps {
    * Corrects the usage or the cost of an attempt of a settled Step. Adds a record next to the original one, adjusts the
    * budgets that the attempt was charged to, and uses the corrected figures in the Step's sums from then on.
    * @throws GatewayError `step_not_found`, `invalid_argument` (an open Step, an unknown attempt, an amount that isn't a safe
-   * integer of at least 0)
+   * integer of at least 0), `idempotency_mismatch`
    */
   correct(correction: StepCorrection): Promise<StepRecord>;
   /**
@@ -117,8 +119,14 @@ export function createSteps(context: GatewayContext, ready: () => Promise<void>)
       const tenant = correction.organizationId;
       const step = await find(tenant, correction.id);
       const intent = correctionOf(context, step, correction);
-      if (await context.store.correct(intent)) reportChange(context, intent.leaf);
-      return toStepRecord(await find(tenant, step.id));
+      const isNew = await context.store.correct(intent);
+      const corrected = await find(tenant, step.id);
+      if (!isNew) {
+        requireSameCorrection(corrected, intent.correction);
+        return asReplayed(toStepRecord(corrected));
+      }
+      reportChange(context, intent.leaf);
+      return toStepRecord(corrected);
     }),
     export: (filter, options) => {
       const { format } = read(exportOptions, options, { noun: "option" });
