@@ -164,6 +164,8 @@ async function within<Result>(work: Promise<Result>): Promise<Result> {
   return Promise.race([work, late.promise]).finally(() => clearTimeout(timer));
 }
 
+const governed = /(?:chat\/completions|responses|messages|embeddings)$/;
+
 /** Sends a request to a gateway whose upstream gives this answer, and checks all that must hold afterwards. */
 async function runCase(head: RequestHead, answer: Buffer): Promise<ReceivedAnswer | null> {
   const world = await openWorld(answer);
@@ -181,8 +183,9 @@ async function runCase(head: RequestHead, answer: Buffer): Promise<ReceivedAnswe
   const dump = await dumpStore(store, query);
   const problems = [...checkDump(dump), ...checkQuiet(dump)];
   require(problems.length === 0, problems.join("; "));
-  const isWhole = received.status === 200 && !received.body.includes('"error":{');
-  if (isWhole && /chat\/completions$|responses$|messages$/.test(head.path.split("?", 1)[0] ?? ""))
+  const isWhole =
+    head.method === "POST" && received.status === 200 && !received.body.includes('"error":{');
+  if (isWhole && governed.test(head.path.split("?", 1)[0] ?? ""))
     require(dump.steps.at(-1)?.outcome ===
       "completed", "a whole answer of a Step that is not completed");
   return received;
