@@ -179,7 +179,10 @@ async function readInput(
     const value = request.headers.get(header.toLowerCase());
     if (value === null) continue;
     if (!(name in route.input))
-      throw invalidHeader(header, `This operation has no \`${header}\`: leave the header out.`);
+      throw invalidHeader(
+        header,
+        `This operation doesn't take \`${header}\`: leave the header out.`,
+      );
     input.set(name, name === "ifMatch" ? expectedTag(value) : value);
   }
   if ("organizationId" in route.input) nameOrganization(input, grant);

@@ -87,8 +87,8 @@ export function requireOwnScope(grant: AdminGrant, scope: Scope = {}): void {
 }
 
 /**
- * Reads a budget. Another organization's is as unknown as one that doesn't exist. A change must be one of the budget as it was
- * seen here: its scope may become another organization's in between.
+ * Checks that a grant covers a budget. Another organization's budget is as unknown as one that doesn't exist. Returns the
+ * condition for a change, because the budget may move to another organization in between.
  */
 export async function requireBudget(
   { budgets }: Pick<Administration, "budgets">,

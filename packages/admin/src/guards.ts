@@ -33,15 +33,15 @@ const maxAddresses = 10_000;
 /** Bounds what failed sign-ins from one address cost. */
 export interface SignInGuard {
   /**
-   * Signs in. After 10 failures within a minute, an address signs in one request after the other, so that its failures cost
-   * little and yet lock nobody out who shares it. An attempt under way may fail, so it counts as one that did: beyond 10,
-   * attempts wait until others have ended.
+   * Signs in. After 10 failures within a minute, requests from an address sign in one at a time. Its failures then cost
+   * little, and callers who share the address aren't locked out. Attempts under way count as failed: beyond 10, attempts wait
+   * until others have ended.
    * @throws GatewayError `overloaded` for an attempt that made room for another request
    * @throws GatewayError `rate_limit_exceeded` in place of `admin_unauthenticated` after 10 failures within a minute
    */
   signIn<Grant>(address: string | null, ask: () => Promise<Grant>): Promise<Grant>;
   /**
-   * Makes room for another request: the last of those that wait at the address with most of them gets `overloaded`. Returns
+   * Makes room for another request. At the address with the most waiting attempts, the newest one gets `overloaded`. Returns
    * false if none waits.
    */
   makeRoom(): boolean;
@@ -52,11 +52,11 @@ interface Attempts {
   failed: number;
   since: number;
   underWay: number;
-  /** Attempts that wait for the end of others. Open requests bound them. */
+  /** Attempts that wait until others have ended. The limit on open requests bounds them. */
   readonly waiting: PromiseWithResolvers<void>[];
 }
 
-/** Attempts of requests without a known address aren't counted: nothing tells their callers apart. */
+/** Attempts without a known address aren't counted, because they could come from any number of callers. */
 export function createSignInGuard(clock: Clock): SignInGuard {
   const byAddress = new Map<string, Attempts>();
   const renew = (attempts: Attempts): void => {
@@ -116,7 +116,7 @@ export function createSignInGuard(clock: Clock): SignInGuard {
   };
 }
 
-/** The message to a request without room. */
+/** The message for a request that finds no room. */
 export const busy = "The admin API is busy or closing: try again.";
 
 function tooMany({ since }: Attempts, now: number): GatewayError {

@@ -138,10 +138,10 @@ const idempotencyKeyHeader = {
   name: "Idempotency-Key",
   in: "header",
   description:
-    "1 to 255 visible ASCII characters. A repeat with it creates nothing and returns the record that exists, without its secret. With other arguments, it's a 422.",
+    "1 to 255 visible ASCII characters. A repeat with the same value creates nothing and returns the existing record, without its secret. If its arguments differ, it gets 422.",
 };
 const replayedHeader = {
-  description: "`true` if an earlier request with this `Idempotency-Key` made the record.",
+  description: "`true` if an earlier request with this `Idempotency-Key` created the record.",
   schema: { const: "true" },
 };
 const etagHeader = {

@@ -53,7 +53,7 @@ export interface AdminTokenWithSecret {
   readonly secret: string;
 }
 
-/** A token that was created with an idempotency key. `secret` is null for a repeat, because Tollgate keeps no secret. */
+/** A token that was created with an idempotency key. `secret` is null for a repeat, because Tollgate doesn't store it. */
 export interface CreatedAdminToken {
   readonly token: AdminTokenRecord;
   readonly secret: string | null;
@@ -66,7 +66,10 @@ export interface CreatedAdminToken {
 export interface AdminTokens {
   /** Its secret is returned once. @throws GatewayError `invalid_argument`, `admin_forbidden` for more than `within` has */
   create(creation: CreateAdminTokenOptions & NotIdempotent): Promise<AdminTokenWithSecret>;
-  /** The same once: a repeat returns the token as it is now, without its secret. @throws GatewayError `idempotency_mismatch` */
+  /**
+   * The same, once per idempotency key. A repeat returns the token as it is now, without its secret.
+   * @throws GatewayError `idempotency_mismatch`
+   */
   create(creation: CreateAdminTokenOptions & Idempotent): Promise<CreatedAdminToken>;
   /** @throws GatewayError `admin_token_not_found` */
   get(reference: { readonly id: string }): Promise<AdminTokenRecord>;
@@ -144,7 +147,7 @@ export function createAdminTokens(context: GatewayContext, ready: () => Promise<
   return { adminTokens, findAdminToken };
 }
 
-/** The answer to a repeated creation: the token that exists. Without an expiry, it counts from the first creation. */
+/** The answer to a repeated creation: the existing token. A default expiry counts from the first creation. */
 function repeated(
   { expiresAt: end }: CreateAdminTokenOptions,
   existing: AdminToken,

@@ -355,7 +355,7 @@ function createRaises(
   };
 }
 
-/** The answer to a repeated raise: the one that exists. */
+/** The answer to a repeated raise: the existing one. */
 function repeated(raises: readonly BudgetRaise[], asked: BudgetRaise): BudgetRaiseRecord {
   const { budgetId, id } = asked;
   const existing = raises.find((raise) => raise.budgetId === budgetId && raise.id === id);

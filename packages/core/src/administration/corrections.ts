@@ -83,7 +83,7 @@ export function correctionOf(
 }
 
 /**
- * Compares a repeated correction with the one that the Step has.
+ * Checks that a repeated correction is the same as the Step's existing one.
  * @throws GatewayError `idempotency_mismatch`
  */
 export function requireSameCorrection(step: Step, asked: CorrectionDraft): void {
@@ -91,7 +91,7 @@ export function requireSameCorrection(step: Step, asked: CorrectionDraft): void 
   const made = step.attempts.find(isAsked)?.corrections ?? [];
   const place = made.findIndex(({ id }) => id === asked.id);
   const existing = made[place] ?? null;
-  // A figure that isn't given is the one before.
+  // A figure that isn't given keeps its earlier value.
   const attempts = step.attempts.map((attempt) =>
     isAsked(attempt) ? { ...attempt, corrections: made.slice(0, Math.max(place, 0)) } : attempt,
   );

@@ -7,8 +7,8 @@ import { etagOf } from "./etag.ts";
 export interface Idempotent {
   /**
    * 1 to 255 visible ASCII characters, such as a UUID that you choose for one creation. A repeat with the same key and the same
-   * arguments creates nothing, and returns the record that exists, without its secret. A key is for one actor and one
-   * method, and for one organization, budget or Step. Default: every call creates a record.
+   * arguments creates nothing and returns the existing record, without its secret. An idempotency key applies to one actor,
+   * one method, and one organization, budget or Step. Default: every call creates a record.
    */
   readonly idempotencyKey?: string;
 }
@@ -18,13 +18,13 @@ export interface NotIdempotent {
   readonly idempotencyKey?: never;
 }
 
-/** A method that creates a record with a secret. Only a repeat has none, and only with an idempotency key. */
+/** A method that creates a record with a secret. The secret is null only in the answer to a repeat. */
 interface CreatesSecret<Options, Created extends { readonly secret: string | null }> {
   (creation: Options & NotIdempotent): Promise<Created & { readonly secret: string }>;
   (creation: Options & Idempotent): Promise<Created>;
 }
 
-/** Gives a method that creates a record with a secret its type. */
+/** Types a method that creates a record with a secret. */
 export function createsSecret<Options, Created extends { readonly secret: string | null }>(
   method: (creation: Options & Idempotent) => Promise<Created>,
 ): CreatesSecret<Options, Created> {
@@ -40,7 +40,7 @@ export function createsSecret<Options, Created extends { readonly secret: string
 
 /**
  * The id of a new record. With an idempotency key, it's the same for every repeat, so the store writes the record once.
- * `place` names the method, and what the key is unique within.
+ * `place` names the method and the scope in which the key is unique.
  */
 export function idOfCreation(
   ids: Pick<IdSource, "uuid">,
@@ -63,20 +63,20 @@ export function requireSame(existing: object | null, asked: object): void {
   if (existing !== null && etagOf(existing) === etagOf(asked)) return;
   throw new GatewayError(
     "idempotency_mismatch",
-    "Another creation already used this idempotency key, or its record has changed since. Send a new key with a new creation.",
+    "This idempotency key was already used with other arguments, or its record has changed since. Use a new idempotency key.",
   );
 }
 
 const replayed = Symbol("replayed");
 
-/** Marks the new result of a repeated creation, without a member that anyone lists, compares or writes as JSON. */
+/** Marks the result of a repeated creation. The mark doesn't show in listings, comparisons or JSON. */
 export function asReplayed<Result extends object>(result: Result): Result {
   return Object.defineProperty(result, replayed, { value: true });
 }
 
 /**
- * Whether a creation with an `idempotencyKey` created nothing, because an earlier one had. Pass the very object that the
- * method returned.
+ * Whether a creation with an `idempotencyKey` created nothing, because an earlier call had created the record. Pass the same
+ * object that the method returned: a copy has no mark.
  */
 export function isReplayed(result: object): boolean {
   return replayed in result;

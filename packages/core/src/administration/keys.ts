@@ -77,9 +77,9 @@ export interface CreateKeyOptions extends WithActor {
    */
   readonly aliases?: ModelAliases | null;
   /**
-   * The place of the system and developer messages at the start of a conversation: part of its `history`, or `apart` as
-   * instructions of the Step. For agents that change them with every request. Default `null`: as the gateway's option
-   * `sessions.leadingSystem` says.
+   * Where the system and developer messages at the start of a conversation belong: to its `history`, or `apart` from it, to
+   * the Step's instructions. Use `apart` for agents that change them with every request. Default `null`: the gateway's
+   * option `sessions.leadingSystem` applies.
    */
   readonly leadingSystem?: LeadingSystem | null;
 }
@@ -115,7 +115,7 @@ export interface KeyWithSecret {
   readonly secret: string;
 }
 
-/** A key that was created with an idempotency key. `secret` is null for a repeat, because Tollgate keeps no secret. */
+/** A key that was created with an idempotency key. `secret` is null for a repeat, because Tollgate doesn't store it. */
 export interface CreatedKey {
   readonly key: KeyRecord;
   readonly secret: string | null;
@@ -128,7 +128,10 @@ export interface CreatedKey {
 export interface Keys {
   /** Creates a key. Its secret is returned once; Tollgate keeps only a digest. */
   create(creation: CreateKeyOptions & NotIdempotent): Promise<KeyWithSecret>;
-  /** The same once: a repeat returns the key as it is now, without a secret. @throws GatewayError `idempotency_mismatch` */
+  /**
+   * The same, once per idempotency key. A repeat returns the API key as it is now, without its secret.
+   * @throws GatewayError `idempotency_mismatch`
+   */
   create(creation: CreateKeyOptions & Idempotent): Promise<CreatedKey>;
   /** @throws GatewayError `key_not_found` */
   get(reference: KeyReference): Promise<KeyRecord>;
@@ -266,7 +269,7 @@ function queryOf(filter: KeyFilter, at: number): KeyQuery {
   };
 }
 
-/** The answer to a repeated creation: the key that exists. */
+/** The answer to a repeated creation: the existing key. */
 function repeated(existing: ApiKey | null, asked: ApiKey): CreatedKey {
   const { id, prefix, createdAt, revokedAt, lastUsedAt, version } = existing ?? asked;
   requireSame(existing, { ...asked, id, prefix, createdAt, revokedAt, lastUsedAt, version });

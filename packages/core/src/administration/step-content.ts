@@ -30,8 +30,8 @@ export interface StepContent {
 export type StepContentPart = "instructions" | "input" | "answer" | "reasoning";
 
 /**
- * Why a part is null: the Step had none or belongs to no Session (`none`), is still open (`open`), its policy keeps only
- * digests (`digest`), or retention erased the transcript (`erased`).
+ * Why a part is null: the Step has none or belongs to no Session (`none`), the Step is still open (`open`), its policy keeps
+ * only digests (`digest`), or retention erased the transcript (`erased`).
  */
 export type MissingContent = "none" | "open" | "digest" | "erased";
 

@@ -48,7 +48,7 @@ export interface UsageReconciliation {
 export interface UsageDifference {
   readonly organizationId: string;
   readonly hour: string;
-  /** Empty, as the key is, for sums over all users and keys together, which are kept too. */
+  /** `userId` and `keyId` are empty for the sums over all users and keys together. */
   readonly userId: string;
   readonly keyId: string;
   readonly models: readonly string[];
@@ -229,7 +229,7 @@ interface Row {
   readonly hour: number;
 }
 
-/** Adds up Steps and takes away sums, by detail, hour, caller and path. */
+/** Adds Steps and subtracts sums, by detail, hour, caller and path. */
 function createBalance() {
   const entries = new Map<
     string,

@@ -220,8 +220,8 @@ export interface ProviderCall {
 }
 
 /**
- * One call for embeddings: one attempt of a Step. Its answer comes in one body, which `limits.bodyBytes` allows to be as large
- * as a stream.
+ * One call for embeddings: one attempt of a Step. Its answer is one body, and `limits.bodyBytes` lets it be as large as a
+ * stream.
  */
 export interface EmbeddingCall
   extends Omit<ProviderCall, "request" | "outputCap" | "continues" | "stream"> {

@@ -1,6 +1,6 @@
 /** A request for embeddings, independent of the protocol. Members without a value are absent, never null. */
 export interface EmbeddingRequest {
-  /** All of them texts, or all of them lists of token ids. Each gets one vector. */
+  /** Either texts or lists of token ids, never both. Each gets one vector. */
   readonly inputs: readonly string[] | readonly (readonly number[])[];
   /** The number of values in each vector. Default: the model's own. */
   readonly dimensions?: number;
@@ -9,24 +9,24 @@ export interface EmbeddingRequest {
 }
 
 /**
- * The embedding of one input: its values, or the same as 32-bit floats, the lowest byte first, in base64. Providers return
- * what they get, so that nothing is converted twice.
+ * The embedding of one input: a list of numbers, or 32-bit floats in base64, the lowest byte first. Providers return the
+ * form that they get, so nothing is converted twice.
  */
 export type EmbeddingVector = readonly number[] | string;
 
-/** No model has longer vectors. */
+/** The max length of a vector. No known model has longer ones. */
 export const maxDimensions = 65_536;
 
 const maxCharacters = Math.ceil((maxDimensions * 4) / 3) * 4;
 
-/** Whether a vector can be passed on: it has values, not too many, and all of them are finite. */
+/** Whether a vector can be passed on: it isn't empty or too long, and all its values are finite. */
 export function isVector(vector: EmbeddingVector): boolean {
   const max = typeof vector === "string" ? maxCharacters : maxDimensions;
   if (vector.length === 0 || vector.length > max) return false;
   return typeof vector === "string" ? isFloats(vector) : vector.every(Number.isFinite);
 }
 
-/** An answer may have millions of values. Writing them again is the fastest test of base64. */
+/** An answer may have millions of values. Encoding the bytes again is the fastest test of base64. */
 function isFloats(text: string): boolean {
   const bytes = Buffer.from(text, "base64");
   if (bytes.length % Float32Array.BYTES_PER_ELEMENT !== 0) return false;

@@ -14,7 +14,7 @@ import {
 import { answerGoverned, type ClaimedRequest, commonOf, type RequestScope } from "./endpoint.ts";
 import { presentBody } from "./present-answer.ts";
 
-/** POST /v1/embeddings: vectors over the same line, recorded without Session, Turn and step number (decision 0039). */
+/** POST /v1/embeddings: a governed call whose Step has no Session, Turn or step number (decision 0039). */
 export function createEmbeddings(
   scope: RequestScope,
   request: GatewayRequest,
@@ -25,7 +25,7 @@ export function createEmbeddings(
     conversations: null,
     limits: embeddingLimits(limits),
     read: (body) => parseEmbeddings(body, limits),
-    // A small request can have an answer of many megabytes, and no answer is larger than this limit.
+    // A small request can have an answer of many megabytes. `upstreamBytes` bounds every answer.
     answerBytes: (call) => Math.min(vectorBytes(call.request), limits.upstreamBytes),
     callOf: (caller, read, claim) => callOf(scope, request, { caller, read, claim }),
     present: (answer, call) =>
@@ -61,7 +61,7 @@ function callOf(
   };
 }
 
-/** A body of pieces: one text if it is short enough to keep, otherwise written at the client's speed. */
+/** Joins pieces to one text if it is short enough to keep. Otherwise they are written at the client's speed. */
 function bodyOfPieces(all: Iterable<string>): GatewayResponse["body"] {
   const pieces = piecesOf(all);
   const texts: string[] = [];

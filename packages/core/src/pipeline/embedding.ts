@@ -11,14 +11,14 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import type { ModelRoute, TargetRoute } from "../routing/route.ts";
 
 /**
- * Checks that the models behind a name return embeddings, and that there is only one of them: vectors of different models
- * can't be compared. Several gateways may serve it.
+ * Checks that a name leads to one model, because vectors of different models can't be compared, and that every gateway
+ * that serves it has embeddings.
  * @throws GatewayError `unsupported_value`
  */
 export function requireEmbeddings(route: ModelRoute, named: TargetRoute | null): void {
   const routes = named?.targets.map((target) => target.route) ?? [route];
   if (!routes.every((each) => isSameModel(each.model, route.model)))
-    throw unsupported("has models whose embeddings can't be compared: name one of them");
+    throw unsupported("leads to models whose embeddings can't be compared: name one of them");
   if (!routes.every(({ provider }) => provider.embed))
     throw unsupported("is a model of a gateway without embeddings");
 }
@@ -40,7 +40,7 @@ function isSameModel(one: ModelId, other: ModelId): boolean {
   return one.vendor === other.vendor && one.model === other.model;
 }
 
-/** Asks a provider for embeddings. Their size can be that of a whole stream. */
+/** Asks a provider for embeddings. The answer may be as large as a whole stream. */
 export function askForEmbeddings(
   provider: Provider,
   request: EmbeddingRequest,

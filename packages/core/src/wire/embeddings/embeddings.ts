@@ -33,20 +33,20 @@ export function parseEmbeddings(body: unknown, limits: Limits): EmbeddingsCall {
   return { model, format, request: { inputs: input, ...rest } };
 }
 
-/** The limits on a body, which may list more values than any other: the ids of tokens. */
+/** The limits on a body. Token ids can make it list more values than any other. */
 export function embeddingLimits(limits: Limits): Limits {
   return { ...limits, values: limits.values + maxTokenIds };
 }
 
 /**
- * The bytes of vectors that an answer may bring, in base64. A model's own number of dimensions counts as the largest that is
- * common.
+ * The max bytes of an answer's vectors in base64. If the request sets no `dimensions`, each vector counts with 3,072 values,
+ * the largest common size.
  */
 export function vectorBytes({ inputs, dimensions = 3_072 }: EmbeddingRequest): number {
   return Math.ceil((inputs.length * dimensions * 16) / 3);
 }
 
-/** The JSON text of an answer, one vector after the other: millions of numbers are long as text. */
+/** The JSON text of an answer, one vector at a time, because millions of numbers make a long text. */
 export function* embeddingsBody(
   { model, format }: Pick<EmbeddingsCall, "model" | "format">,
   vectors: readonly EmbeddingVector[],

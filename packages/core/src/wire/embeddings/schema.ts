@@ -11,10 +11,10 @@ import {
 } from "../read.ts";
 import { content, integer, oneOf, text } from "../scalars.ts";
 
-/** The most inputs of one request, as OpenAI's own limit. */
+/** The max inputs of one request, the same as OpenAI's. */
 const maxInputs = 2_048;
 
-/** The most token ids of one request, as OpenAI's own limit. */
+/** The max token ids of one request, the same as OpenAI's. */
 export const maxTokenIds = 300_000;
 
 const maxTokenId = 4_294_967_295;
@@ -30,7 +30,7 @@ const inputText: Reader<string> = withSchema(
   () => ({ type: "string", minLength: 1 }),
 );
 
-/** Reads many numbers, so a path is only written for the one that is wrong. */
+/** A list can have many numbers, so a path is built only for a wrong one. */
 const tokenIds: Reader<readonly number[]> = withSchema(
   (value, path) => {
     if (!Array.isArray(value)) throw wrongType("an array of token ids", value, path);
@@ -57,7 +57,7 @@ const count = { min: 1, max: () => maxInputs };
 const texts = listOf(inputText, count);
 const lists = listOf(tokenIds, count);
 
-/** One input or a list of them. The first item of an array determines what all of it is. */
+/** One input or a list of them. The first item of an array determines how the others are read. */
 const input: Reader<Inputs> = withSchema(
   (value, path, limits) => {
     if (typeof value === "string") return [inputText(value, path, limits)];
