@@ -1,6 +1,7 @@
 import { createAnthropic } from "@ai-sdk/anthropic";
 import Anthropic from "@anthropic-ai/sdk";
-import { createGateway } from "@tollgate/core";
+import { createGateway, type StepRecord } from "@tollgate/core";
+import type { Provider } from "@tollgate/core/provider";
 import type { Store } from "@tollgate/core/store";
 import { serve } from "@tollgate/node";
 import { anthropic } from "@tollgate/provider-anthropic";
@@ -11,6 +12,7 @@ import { messagesUpstream } from "@tollgate/testing";
 import { type RunningPostgres, startPostgres } from "@tollgate/testing/postgres";
 import { generateText, jsonSchema, type ModelMessage, stepCountIs, streamText, tool } from "ai";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
+import { type Answer, upstreams } from "./claude-code/upstreams.ts";
 
 const organizationId = "acme";
 const model = "claude-sonnet-5";
@@ -130,11 +132,11 @@ const calls = (round: number) => ({
   name: "look_up",
   input: { round },
 });
+const answers = ["18 degrees, so a coat.", "A red dot."];
 const script = [
   [thinks(1), { type: "text", text: "Let me see." }, calls(1)],
   [thinks(2), calls(2)],
-  [{ type: "text", text: "18 degrees, so a coat." }],
-  [{ type: "text", text: "A red dot." }],
+  ...answers.map((text) => [{ type: "text", text }]),
 ];
 
 const runs = Object.keys(stores).flatMap((store) =>
@@ -144,34 +146,30 @@ const runs = Object.keys(stores).flatMap((store) =>
   ]),
 );
 
-it.each(runs)("%s on %s, stream: %s, holds one conversation in one Session", async (...run) => {
-  const [client, store, stream] = run;
-  const upstream = await messagesUpstream((_, number) => ({ content: script[number - 1] ?? [] }));
-  onTestFinished(() => upstream.close());
+type Combination = (typeof runs)[number];
+
+/** Runs a client against a gateway on a provider's model. Returns the Steps of its conversation, oldest first. */
+async function converse([client, store, stream]: Combination, provider: Provider, target: string) {
   const gateway = createGateway({
     store: stores[store]?.() ?? memoryStore(),
-    providers: {
-      claude: anthropic({
-        baseURL: upstream.url,
-        apiKey: "sk-upstream",
-        models: { [`anthropic/${model}`]: { input: 3, output: 15, maxOutputTokens: 64_000 } },
-      }),
-    },
-    aliases: { [model]: `claude/anthropic/${model}` },
+    providers: { up: provider },
+    aliases: { [model]: `up/${target}` },
   });
   onTestFinished(() => gateway.close());
   const server = await serve(gateway, { port: 0 });
   onTestFinished(() => server.close());
   const { secret } = await gateway.keys.create({ organizationId, userId: "ada", label: "app" });
 
-  const target = { url: server.url, apiKey: secret, stream };
-  expect(await clients[client as keyof typeof clients](target)).toEqual([
-    "18 degrees, so a coat.",
-    "A red dot.",
-  ]);
+  const said = clients[client as keyof typeof clients]({
+    url: server.url,
+    apiKey: secret,
+    stream,
+  });
+  expect(await said).toEqual(answers);
+  return (await gateway.steps.list({ organizationId })).data.toReversed();
+}
 
-  const { data } = await gateway.steps.list({ organizationId });
-  const steps = data.toReversed();
+function expectOneSession(steps: readonly StepRecord[]): void {
   const turns = [...new Set(steps.map(({ turnId }) => turnId))];
   expect(new Set(steps.map(({ sessionId }) => sessionId)).size).toBe(1);
   expect(steps.map((step) => [turns.indexOf(step.turnId), step.stepNumber])).toEqual([
@@ -180,9 +178,42 @@ it.each(runs)("%s on %s, stream: %s, holds one conversation in one Session", asy
     [0, 2],
     [1, 0],
   ]);
+}
+
+it.each(runs)("%s on %s, stream: %s, holds one conversation in one Session", async (...run) => {
+  const upstream = await messagesUpstream((_, number) => ({ content: script[number - 1] ?? [] }));
+  onTestFinished(() => upstream.close());
+  const provider = anthropic({
+    baseURL: upstream.url,
+    apiKey: "sk-upstream",
+    models: { [`anthropic/${model}`]: { input: 3, output: 15, maxOutputTokens: 64_000 } },
+  });
+  const steps = await converse(run, provider, `anthropic/${model}`);
+  expectOneSession(steps);
   // 10 tokens at 3 dollars a million, 5 at 15
   expect(steps.map(({ costNanoUsd }) => costNanoUsd)).toEqual([105_000, 105_000, 105_000, 105_000]);
   const sent = JSON.stringify(upstream.requests.at(-1)?.body);
   for (const round of [1, 2]) expect(sent).toContain(thinks(round).signature);
   expect(sent).toContain(png);
+});
+
+it.each(runs)("%s on %s, stream: %s, does the same over Chat Completions", async (...run) => {
+  const [said = "", seen = ""] = answers;
+  const script: Answer[] = [
+    { id: "call_1", name: "look_up", input: { round: 1 } },
+    { id: "call_2", name: "look_up", input: { round: 2 } },
+    { text: said },
+    { text: seen },
+  ];
+  const asked: string[] = [];
+  const upstream = await upstreams["chat-completions"]((last) => {
+    asked.push(last);
+    return script[asked.length - 1] ?? { text: "" };
+  });
+  onTestFinished(() => upstream.close());
+  const steps = await converse(run, upstream.provider, upstream.target);
+  expectOneSession(steps);
+  expect(steps.map(({ costNanoUsd }) => costNanoUsd)).toEqual(steps.map(() => upstream.stepCost));
+  expect(asked[1]).toContain("18 degrees");
+  expect(asked[3]).toContain(png);
 });
