@@ -42,7 +42,8 @@ const tokenIds: Reader<readonly number[]> = withSchema(
         throw wrongType("an integer", id, `${path}[${at}]`);
       if (id < 0 || id > maxTokenId)
         throw wrongValue(`must be between 0 and ${maxTokenId}`, `${path}[${at}]`);
-      return id;
+      // An id of -0 is sent as 0.
+      return Math.abs(id);
     });
   },
   () => ({
