@@ -58,9 +58,15 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #cancelConnecting: (() => void) | null = null;
 
   constructor(pool: Pick<Pool, "dispatch">, options: ExchangeOptions, receiver: AnswerReceiver) {
-    const { path, headers, body } = options;
     this.#options = options;
     this.#receiver = receiver;
+    // The requests of one turn are written together, after all of them are prepared.
+    nextTick(() => this.#send(pool));
+  }
+
+  #send(pool: Pick<Pool, "dispatch">): void {
+    if (this.#isClosed) return;
+    const { path, headers, body } = this.#options;
     pool.dispatch({ path, method: body === null ? "GET" : "POST", headers, body }, this);
     // An open connection takes the request at once.
     if (this.#controller === null && !this.#isOver) this.#limitConnecting();

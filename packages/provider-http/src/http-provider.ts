@@ -123,20 +123,6 @@ export function httpProvider(
     return tokens;
   }
 
-  function embed(how: EmbeddingDialect, call: EmbeddingCall): ProviderAnswer {
-    const { requestHeaders: _, ...common } = dialect;
-    const { createReader } = how;
-    const own = { ...common, writeRequest: () => written(how.write(call)), createReader };
-    const { path: root = "" } = target ?? {};
-    const asked = upstream && { ...upstream, path: `${root}${how.path}`, dialect: own };
-    return new UpstreamAnswer(asked, {
-      ...call,
-      request: { messages: [] },
-      outputCap: 0,
-      stream: false,
-    });
-  }
-
   return {
     contract: 1,
     connection: options.connection ?? "platform",
@@ -146,13 +132,49 @@ export function httpProvider(
     stateNeeds: (model) => stateNeedsFor(model, options),
     complete: (call) => new UpstreamAnswer(upstream, call),
     ...(options.listModels === true ? { listModels } : {}),
-    ...(embedding ? { embed: (call: EmbeddingCall) => embed(embedding, call) } : {}),
+    ...(embedding
+      ? {
+          embed: (call: EmbeddingCall) =>
+            embed(upstream, { root: target?.path ?? "", how: embedding }, call),
+        }
+      : {}),
     ...(counting ? { countTokens: (call: TokenCount) => countTokens(counting, call) } : {}),
     close() {
       closing ??= pool?.destroy() ?? Promise.resolve();
       return closing;
     },
   };
+}
+
+/** Asks an upstream for embeddings. `root` is the path of its `baseURL`. */
+export function embed(
+  upstream: Upstream | null,
+  { root, how }: { readonly root: string; readonly how: EmbeddingDialect },
+  call: EmbeddingCall,
+): ProviderAnswer {
+  const { createReader } = how;
+  const asked = upstream && {
+    ...upstream,
+    path: `${root}${how.path}`,
+    dialect: dialectOf(upstream.dialect, {
+      writeRequest: () => written(how.write(call)),
+      createReader,
+    }),
+  };
+  return new UpstreamAnswer(asked, {
+    ...call,
+    request: { messages: [] },
+    outputCap: 0,
+    stream: false,
+  });
+}
+
+/** A dialect for calls without a request of their own headers. */
+function dialectOf(
+  { requestHeaders: _, ...common }: Dialect,
+  own: Pick<Dialect, "writeRequest" | "createReader">,
+): Dialect {
+  return { ...common, ...own };
 }
 
 function written(body: string): WrittenRequest {

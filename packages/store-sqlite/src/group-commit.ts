@@ -1,3 +1,4 @@
+import { nextTick } from "node:process";
 import { isBusy, storeFailure } from "./failure.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -39,10 +40,10 @@ export function createGroupCommit(commit: Commit): GroupCommit {
   let isFlushing = false;
   let drained: (() => void)[] = [];
 
-  /** Writes that arrive in the same turn of the event loop join the group. No group waits on a timer. */
+  /** Requests that arrived together write before the next tick, so they share a group. No group waits on a timer. */
   function flushSoon(): void {
     isFlushing = true;
-    setImmediate(flush);
+    nextTick(flush);
   }
   function flush(): void {
     const members = queue.splice(0, maxGroupSize);
@@ -57,7 +58,8 @@ export function createGroupCommit(commit: Commit): GroupCommit {
   }
   function flushNext(): void {
     if (queue.length > 0) {
-      flushSoon();
+      // Between groups, the event loop handles everything else.
+      setImmediate(flush);
       return;
     }
     isFlushing = false;

@@ -6,7 +6,7 @@ import { parseBody, readBody } from "./read-body.ts";
 const limits = { ...defaultLimits, bodyBytes: 1_000, imageBodyBytes: 5_000 };
 
 async function readJson(request: Request, within: typeof limits): Promise<object> {
-  return parseBody(await readBody(request, within, { admit() {}, grow() {} }), within);
+  return parseBody(await readBody(request, { limits: within }, { admit() {}, grow() {} }), within);
 }
 
 interface Body {

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { Limits } from "../domain/limits.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { unlessAborted } from "../kernel/bounded-wait.ts";
-import { isLarge, yieldToEventLoop } from "../kernel/event-loop.ts";
+import { type AfterReads, isLarge, yieldToEventLoop } from "../kernel/event-loop.ts";
 import { guardJson, type JsonFaultKind } from "../kernel/json-guard.ts";
 import type { GatewayRequest, RequestHeaders } from "./gateway-request.ts";
 import { requireJsonBody } from "./headers.ts";
@@ -18,13 +18,24 @@ export interface BodyRoom {
   grow(bytes: number): void;
 }
 
+/** How bodies are read. */
+export interface BodyReading {
+  readonly limits: Limits;
+  /** Takes a body once it is read. Default: at once. */
+  readonly afterReads?: AfterReads;
+}
+
 /**
  * Reads the bytes of a JSON body, up to `limits.imageBodyBytes`. Throws or rejects with a GatewayError:
  * `unsupported_media_type`, `request_too_large`, or `invalid_json` if the upload ended early or someone else read it.
  */
-export function readBody(request: GatewayRequest, limits: Limits, room: BodyRoom): Promise<Buffer> {
+export function readBody(
+  request: GatewayRequest,
+  reading: BodyReading,
+  room: BodyRoom,
+): Promise<Buffer> {
   requireJsonBody(request.headers);
-  return readBytes(request, limits.imageBodyBytes, room);
+  return readBytes(request, reading, room);
 }
 
 /**
@@ -123,7 +134,11 @@ function invalid(message: string): GatewayError {
  * on no more than that. Any other body is counted as it arrives. Throws or rejects with a GatewayError:
  * `request_too_large`, or `invalid_json` if the upload ended early or someone else read it.
  */
-function readBytes(request: GatewayRequest, maxBytes: number, room: BodyRoom): Promise<Buffer> {
+function readBytes(
+  request: GatewayRequest,
+  { limits: { imageBodyBytes: maxBytes }, afterReads = atOnce }: BodyReading,
+  room: BodyRoom,
+): Promise<Buffer> {
   if (request.bodyUsed)
     throw new GatewayError(
       "invalid_json",
@@ -133,11 +148,12 @@ function readBytes(request: GatewayRequest, maxBytes: number, room: BodyRoom): P
   if (length !== null && length > maxBytes) throw tooLarge(maxBytes);
   room.admit(length ?? 0);
   return new Promise((resolve, reject) => {
-    const taken = (bytes: Uint8Array): void => {
-      if (request.signal.aborted) reject(endedEarly(request.signal.reason));
-      else if (bytes.length > maxBytes) reject(tooLarge(maxBytes));
-      else resolve(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
-    };
+    const taken = (bytes: Uint8Array): void =>
+      afterReads(() => {
+        if (request.signal.aborted) reject(endedEarly(request.signal.reason));
+        else if (bytes.length > maxBytes) reject(tooLarge(maxBytes));
+        else resolve(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
+      });
     const failed = (error: unknown): void =>
       reject(error instanceof GatewayError ? error : endedEarly(error));
     if (length === null) readCounted(request, maxBytes, room).then(taken, failed);
@@ -149,6 +165,8 @@ function readBytes(request: GatewayRequest, maxBytes: number, room: BodyRoom): P
       );
   });
 }
+
+const atOnce: AfterReads = (work) => work();
 
 function endedEarly(cause: unknown): GatewayError {
   return new GatewayError("invalid_json", "The request body ended before it was complete.", {

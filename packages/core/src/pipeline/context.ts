@@ -13,7 +13,9 @@ import type { Deadlines, Limits } from "../domain/limits.ts";
 import type { ModelFacts } from "../domain/model-facts.ts";
 import type { ModelId } from "../domain/model-id.ts";
 import type { Retention } from "../domain/retention.ts";
+import type { Sequencer } from "../evidence/sequencer.ts";
 import type { Clock } from "../kernel/clock.ts";
+import type { AfterReads } from "../kernel/event-loop.ts";
 import type { IdSource } from "../kernel/ids.ts";
 import type { Timers } from "../kernel/timers.ts";
 import type { Admission } from "../limits/admission.ts";
@@ -67,7 +69,11 @@ export interface GatewayContext {
   readonly replays: Paces;
   /** Limits the token counts of each key, which open no Step. */
   readonly counts: Paces;
+  /** Seals the evidence; null without `evidence`. */
+  readonly sequencer: Sequencer | null;
   readonly openSteps: OpenSteps;
+  /** Continues requests whose bodies, or whose answers, arrived together. */
+  readonly afterReads: AfterReads;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly ids: IdSource;

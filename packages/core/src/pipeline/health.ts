@@ -11,6 +11,11 @@ export interface Health {
    * `lease`: the process couldn't renew its lease for 12 seconds, so other processes will soon settle its Steps.
    */
   readonly reasons: readonly ("closing" | "store" | "lease")[];
+  /**
+   * Faults that it works on with. `sealing`: evidence leaves have waited for their checkpoint longer than
+   * `evidence.alarmAfter`.
+   */
+  readonly degraded: readonly "sealing"[];
 }
 
 /** How busy a gateway is in this process, at one moment. */
@@ -25,12 +30,14 @@ export interface GatewayStatus {
   readonly closing: boolean;
   /** Milliseconds since the process renewed its lease, or since the gateway was created if it hasn't opened yet. */
   readonly leaseAgeMs: number;
+  /** Milliseconds since every evidence leaf was sealed. Null if the gateway doesn't seal. */
+  readonly unsealedMs: number | null;
   readonly store: StoreStatus;
 }
 
 /** Reads counters that the process keeps anyway. */
 export function createStatus(
-  context: Pick<GatewayContext, "openSteps" | "admission" | "drains" | "store">,
+  context: Pick<GatewayContext, "openSteps" | "admission" | "drains" | "sequencer" | "store">,
   lifecycle: Pick<Lifecycle, "isClosing">,
   maintenance: Pick<Maintenance, "leaseAge">,
 ): () => GatewayStatus {
@@ -40,6 +47,7 @@ export function createStatus(
     drains: context.drains.taken(),
     closing: lifecycle.isClosing(),
     leaseAgeMs: maintenance.leaseAge(),
+    unsealedMs: context.sequencer?.unsealedMs() ?? null,
     store: context.store.status(),
   });
 }
@@ -50,7 +58,7 @@ const maxLeaseAgeMs = 12_000;
 
 /** Checks whether a gateway is ready. Opens its store if nothing has yet, and asks it at most every five seconds. */
 export function createHealthCheck(
-  { clock, store }: Pick<GatewayContext, "clock" | "store">,
+  { clock, store, sequencer }: Pick<GatewayContext, "clock" | "store" | "sequencer">,
   lifecycle: Pick<Lifecycle, "ready" | "isClosing">,
   maintenance: Pick<Maintenance, "leaseAge">,
 ): () => Promise<Health> {
@@ -78,6 +86,7 @@ export function createHealthCheck(
       if (maintenance.leaseAge() > maxLeaseAgeMs) reasons.push("lease");
     }
     if (lifecycle.isClosing()) reasons.push("closing");
-    return { ready: reasons.length === 0, reasons };
+    const degraded = sequencer?.isLate() ? (["sealing"] as const) : [];
+    return { ready: reasons.length === 0, reasons, degraded };
   };
 }

@@ -69,6 +69,7 @@ export function createLifecycle(context: GatewayContext, parts: Parts): Lifecycl
     await notePolicy(context);
     await context.budgets.reload();
     await parts.maintenance.start();
+    context.sequencer?.start();
   });
   const requests = createRequests();
   let closing: Promise<void> | null = null;
@@ -90,6 +91,7 @@ export function createLifecycle(context: GatewayContext, parts: Parts): Lifecycl
   async function closeParts(): Promise<void> {
     await opening.ended();
     await parts.maintenance.stop();
+    await context.sequencer?.stop();
     await parts.lastUsed.close();
     await Promise.all([...context.providers.values()].map((provider) => provider.close()));
     await context.store.close();

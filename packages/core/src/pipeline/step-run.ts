@@ -1,23 +1,18 @@
 import { knownOutputTokens } from "../attempts/meter-attempt.ts";
-import { mayFallBack, mayRetry, retryWait } from "../attempts/retry.ts";
 import { upstreamFailure } from "../attempts/upstream-failure.ts";
 import { ProviderError } from "../contracts/provider.ts";
-import type { AttemptIntent, AttemptSettlement, RefusedHold } from "../contracts/step-verbs.ts";
-import { type Hold, isBudgetUnit, isSameCounter } from "../domain/budget.ts";
+import type { AttemptSettlement } from "../contracts/step-verbs.ts";
+import type { Hold } from "../domain/budget.ts";
 import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";
 import { formatModelId } from "../domain/model-id.ts";
-import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.ts";
 import type { AttemptEnd } from "../domain/step.ts";
 import { toGatewayError } from "../errors/gateway-error.ts";
-import { attemptLeaf } from "../evidence/leaves.ts";
 import type { Timed } from "../kernel/timers.ts";
 import type { Ticket } from "../limits/admission.ts";
 import { SlotShare } from "../limits/slots.ts";
-import type { ModelRoute } from "../routing/route.ts";
 import { ClientClosed, inputOf, RunningAttempt, type StepRun, seenOf } from "./attempt.ts";
 import type { GatewayContext } from "./context.ts";
 import { withDecision } from "./decision-headers.ts";
-import { mayReplace } from "./embedding.ts";
 import type {
   AnswerReader,
   GovernedAnswer,
@@ -25,23 +20,11 @@ import type {
   PresentedAnswer,
   SettledAnswer,
 } from "./governed-call.ts";
+import { nextAttempt } from "./next-attempt.ts";
 import { meet } from "./obligations.ts";
-import {
-  exhausted,
-  type OpenedStep,
-  recordDecisions,
-  refusedByHold,
-  refusedByPrice,
-} from "./open-step.ts";
-import {
-  decideRoute,
-  fitToBudget,
-  isConnected,
-  type PlannedAttempt,
-  planAttempt,
-} from "./plan-attempt.ts";
+import type { OpenedStep } from "./open-step.ts";
+import type { PlannedAttempt } from "./plan-attempt.ts";
 import { endedBy, isAnswerKept, isUnsure, settleCompleted, settleEnded } from "./settle.ts";
-import { evidenceUnavailable, orUnavailable, retryUnknownOutcome } from "./store-calls.ts";
 
 /** Starts an opened Step. Its provider is asked once the answer is read. */
 export function startStep(
@@ -203,8 +186,10 @@ class StepExecution implements StepRun, Timed {
   }
 
   answered(finishReason: FinishReason): void {
-    if (this.isAbandoned) this.failed(clientClosed());
-    else void settleCompleted(this.context, this, finishReason);
+    this.context.afterReads(() => {
+      if (this.isAbandoned) this.failed(clientClosed());
+      else void settleCompleted(this.context, this, finishReason);
+    });
   }
 
   keep(settled: SettledAnswer): PresentedAnswer | null {
@@ -245,11 +230,12 @@ class StepExecution implements StepRun, Timed {
   #conclude(ending: Ending): void {
     this.#ending = ending;
     this.context.timers.remove(this.#slot);
-    this.#ticket.release();
     this.call.signal.removeEventListener("abort", this.leave);
     this.copyRoom?.release();
     if (this.#drain !== null) this.context.drains.release(this.#drain);
     if (this.#reader !== null) notifyReader(this.#reader, ending);
+    // A reader may have taken the room over.
+    this.#ticket.release();
   }
 
   /**
@@ -392,209 +378,4 @@ function deadlinePassed(): ProviderError {
     delivery: "unknown",
     timedOut: true,
   });
-}
-
-/**
- * The next attempt after a failure: the same model again, then the policy's fallbacks, each with its own decision and
- * holds.
- * @throws the failure itself if nothing is left to try, the client left, or it has seen part of the answer
- */
-async function nextAttempt(
-  context: GatewayContext,
-  run: StepRun,
-  failure: ClientClosed | ProviderError,
-): Promise<PlannedAttempt> {
-  if (
-    !(failure instanceof ProviderError) ||
-    run.stopReason !== null ||
-    run.isAbandoned ||
-    run.attempt.firstTokenAt !== null
-  )
-    throw failure;
-  const planned =
-    (await retrySameModel(context, run, failure)) ?? (await fallback(context, run, failure));
-  if (planned === null) throw failure;
-  return planned;
-}
-
-async function retrySameModel(
-  context: GatewayContext,
-  run: StepRun,
-  failure: ProviderError,
-): Promise<PlannedAttempt | null> {
-  const retry = run.retries;
-  if (!mayRetry(failure, context.retry) || retry >= context.retry.max) return null;
-  if (isBroken(context, run, run.attempt.planned.routed.route)) return null;
-  const spread = (context.ids.bytes(1)[0] ?? 0) / 255;
-  const wait = retryWait(failure, context.retry, { retry, spread });
-  if (wait === null) return null;
-  await run.pause(wait);
-  if (run.stopReason !== null) throw run.stopReason;
-  run.retries++;
-  const again = await sameAttemptAgain(context, run, failure);
-  if (again === null) return null;
-  const opened = await openAttempt(context, run, { planned: again, failure, decision: null });
-  return "hold" in opened ? null : opened;
-}
-
-/** The same attempt again. It takes over the holds, or gets new ones if the failed attempt used them up. */
-async function sameAttemptAgain(
-  context: GatewayContext,
-  run: StepRun,
-  failure: ProviderError,
-): Promise<PlannedAttempt | null> {
-  const { planned } = run.attempt;
-  const number = planned.attempt.number + 1;
-  if (!isFree(endedBy(run, failure))) {
-    await orUnavailable(context.budgets.reload());
-    return planAttempt(context, run.call, { routed: planned.routed, number });
-  }
-  return {
-    ...planned,
-    attempt: { ...planned.attempt, number, startedAt: context.clock.now() },
-  };
-}
-
-async function fallback(
-  context: GatewayContext,
-  run: StepRun,
-  failure: ProviderError,
-): Promise<PlannedAttempt | null> {
-  if (!mayFallBack(failure, context.retry)) return null;
-  const { selection } = run.call;
-  const { attempt } = run.attempt.planned;
-  selection?.passOver(formatModelId(attempt), failure.reason, attempt.decisionId);
-  for (let model = run.fallbacks.shift(); model !== undefined; model = run.fallbacks.shift()) {
-    const planned = await permittedFallback(context, run, model);
-    if (planned === null) continue;
-    const { decision } = planned.routed;
-    const opened = await openAttempt(context, run, { planned, failure, decision });
-    if (!("hold" in opened)) {
-      run.retries = 0;
-      return opened;
-    }
-    const refusal = refusedByHold(planned, opened);
-    selection?.passOver(model, refusal.by, decision.id);
-    await recordDecisions(context, run.call.caller, [{ decision, refusal }]);
-  }
-  return null;
-}
-
-/** Whether the breaker of a model is open. */
-function isBroken({ upstreams }: GatewayContext, { call }: StepRun, route: ModelRoute): boolean {
-  const upstream = upstreams?.get(route.model.gateway);
-  return upstream?.declines(route, call.caller.organizationId) ?? false;
-}
-
-/**
- * A fallback that is denied, has no price, or lacks the organization's own key is recorded and skipped. An unknown model, one
- * whose breaker is open, or another model than the embeddings are of, is only skipped.
- */
-async function permittedFallback(
-  context: GatewayContext,
-  run: StepRun,
-  model: string,
-): Promise<PlannedAttempt | null> {
-  const route = context.router.find(model);
-  const { dataClass, decision: first, route: replaced } = run.opened.planned.routed;
-  const { selection, embedding } = run.call;
-  if (route === null || !mayReplace(route, replaced, embedding)) return null;
-  if (isBroken(context, run, route)) {
-    selection?.passOver(model, "breaker_open", null);
-    return null;
-  }
-  const routed = decideRoute(context, run.call, { route, dataClass, first });
-  const number = run.attempt.planned.attempt.number + 1;
-  const { decision } = routed;
-  const skipped = async (refusal: DecisionRefusal | null): Promise<null> => {
-    selection?.passOver(model, refusal?.by ?? "policy", decision.id);
-    await recordDecisions(context, run.call.caller, [{ decision, refusal }]);
-    return null;
-  };
-  if (decision.effect === "deny") return skipped(null);
-  const { connection } = route;
-  const { gateway } = route.model;
-  await orUnavailable(context.budgets.reload());
-  const isOpen =
-    meet.connection(decision, connection) &&
-    (await isConnected(context, run.call.caller, { gateway, connection }));
-  if (!isOpen) return skipped({ by: "connection" });
-  return (
-    (await planAttempt(context, run.call, { routed, number })) ?? skipped(refusedByPrice(routed))
-  );
-}
-
-/** A request counts once per counter, however many attempts it takes. */
-function newHolds({ held }: StepRun, planned: PlannedAttempt): readonly Hold[] {
-  return planned.holds.filter(
-    (hold) =>
-      (hold.unit !== "requests" && hold.unit !== "requests_pace") ||
-      !held.some((earlier) => isSameCounter(earlier, hold)),
-  );
-}
-
-interface FurtherAttempt {
-  readonly planned: PlannedAttempt;
-  readonly failure: ProviderError;
-  /** The decision on a fallback; null for a retry of the same model. */
-  readonly decision: PolicyDecision | null;
-}
-
-/**
- * Opens a further attempt, with less output if the budgets require it. Returns the refused hold if even that doesn't fit.
- */
-async function openAttempt(
-  context: GatewayContext,
-  run: StepRun,
-  further: FurtherAttempt,
-): Promise<PlannedAttempt | RefusedHold> {
-  let { planned } = further;
-  for (let round = 0; ; round++) {
-    const refused = await tryToOpenAttempt(context, run, { ...further, planned });
-    if (refused === null) return planned;
-    const next = fitToBudget(context, run.call, { planned, refused, round });
-    if (next === null) {
-      const { organizationId } = run.opened.owner;
-      const at = context.clock.now();
-      if (isBudgetUnit(refused.hold.unit))
-        context.notify(exhausted(refused.hold, { at, organizationId }));
-      return refused;
-    }
-    planned = next;
-  }
-}
-
-function isFree({ charge }: AttemptSettlement): boolean {
-  return charge.usd === 0 && charge.tokens === 0;
-}
-
-/** Tries to open once. A retry takes over the holds of an attempt that cost nothing. Otherwise it needs new ones. */
-async function tryToOpenAttempt(
-  context: GatewayContext,
-  run: StepRun,
-  { planned, failure, decision }: FurtherAttempt,
-): Promise<RefusedHold | null> {
-  const ended = endedBy(run, failure);
-  const holds = decision === null && isFree(ended) ? null : newHolds(run, planned);
-  const intent: Omit<AttemptIntent, "leaf"> = {
-    organizationId: run.opened.owner.organizationId,
-    stepId: run.opened.answer.stepId,
-    at: context.clock.now(),
-    ended,
-    decision,
-    attempt: planned.attempt,
-    holds,
-  };
-  const whole = { ...intent, leaf: attemptLeaf(context.ids.uuid(), intent) };
-  const result = await orUnavailable(
-    retryUnknownOutcome(context.clock, () => context.store.openAttempt(whole)),
-  );
-  if (result.opened) {
-    run.ended.push(intent.ended);
-    run.held.push(...(holds ?? []));
-    return null;
-  }
-  if (result.hold === null)
-    throw evidenceUnavailable(new Error("the Step was settled by recovery"));
-  return result;
 }

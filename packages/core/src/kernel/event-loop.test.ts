@@ -1,0 +1,56 @@
+import { once } from "node:events";
+import { nextTick } from "node:process";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { createAfterReads } from "./event-loop.ts";
+
+describe("work after reads", () => {
+  it("runs together, before anything that it schedules", async () => {
+    const afterReads = createAfterReads();
+    const log: string[] = [];
+    const add = (name: string) =>
+      afterReads(() => {
+        log.push(name);
+        nextTick(() => log.push(`tick of ${name}`));
+        queueMicrotask(() => log.push(`microtask of ${name}`));
+      });
+    add("a");
+    add("b");
+    await Promise.resolve();
+    expect(log).toEqual([]);
+    await nextTurn();
+    expect(log.slice(0, 2)).toEqual(["a", "b"]);
+    expect(log).toHaveLength(6);
+  });
+
+  it("leaves work that is added meanwhile to the next turn", async () => {
+    const afterReads = createAfterReads();
+    const log: string[] = [];
+    afterReads(() => {
+      log.push("first");
+      afterReads(() => log.push("second"));
+    });
+    await nextTurn();
+    expect(log).toEqual(["first"]);
+    await nextTurn();
+    expect(log).toEqual(["first", "second"]);
+  });
+
+  it("runs the rest if some work throws, and leaves the error uncaught", async () => {
+    const others = process.listeners("uncaughtException");
+    process.removeAllListeners("uncaughtException");
+    onTestFinished(() => {
+      for (const other of others) process.on("uncaughtException", other);
+    });
+    const uncaught = once(process, "uncaughtException");
+    const failure = new Error("broken");
+    const afterReads = createAfterReads();
+    const log: string[] = [];
+    afterReads(() => {
+      throw failure;
+    });
+    afterReads(() => log.push("rest"));
+    expect(await uncaught).toContain(failure);
+    expect(log).toEqual(["rest"]);
+  });
+});
