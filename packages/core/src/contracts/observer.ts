@@ -186,7 +186,7 @@ export type GatewayEvent =
     }
   /** Something failed in the background, such as a settlement or the renewal of a lease. No caller sees it. */
   | { readonly type: "gateway.degraded"; readonly at: number; readonly what: string }
-  /** Work in the background that had failed succeeded again: the lease or a kind of maintenance. */
+  /** Work in the background that had failed succeeded again: the lease, sealing or a kind of maintenance. */
   | { readonly type: "gateway.restored"; readonly at: number; readonly what: string }
   /** Maintenance ran to its end, automatically or called by the host. `count` is how many records it affected. */
   | {
@@ -195,6 +195,19 @@ export type GatewayEvent =
       readonly what: MaintenanceTask;
       readonly count: number;
       readonly durationMs: number;
+    }
+  /** A checkpoint of an organization's log is durable. Keep `note` outside of the database, as an anchor. */
+  | {
+      readonly type: "checkpoint.signed";
+      readonly at: number;
+      /** Null for the log of the leaves that belong to no organization. */
+      readonly organizationId: string | null;
+      /** Counts the log's checkpoints, from 0. */
+      readonly number: number;
+      /** How many leaves it covers. */
+      readonly size: number;
+      /** The signed note (C2SP `tlog-checkpoint`). */
+      readonly note: string;
     }
   /** An administrative change is durable. Its members are those of `changes.list`. */
   | {

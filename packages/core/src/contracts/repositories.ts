@@ -75,12 +75,14 @@ export interface SessionRepository {
   list(query: SessionQuery, paging: StorePaging): Promise<StorePage<Session>>;
   /**
    * The history in order, including the part that a branch shares with its origin. Null if the Session doesn't exist.
-   * `from` leaves out the parts that end before this position. Default 0, for the whole history.
+   * `from` leaves out the parts that end before this position, and `to` those that begin at it or later. Default: the whole
+   * history.
    */
   transcript(
     organizationId: Tenant,
     id: string,
     from?: number,
+    to?: number,
   ): Promise<readonly TranscriptPart[] | null>;
   /**
    * The Session that `openStep` would continue or branch from. Null if it would create one, or refuse a named one. Takes no
@@ -179,13 +181,20 @@ export interface BudgetRepository {
   raises(): Promise<readonly BudgetRaise[]>;
   /**
    * Adds a raise, and forgets raises of its budget that have ended by then. False if the id is taken, or if the budget
-   * already has `max` raises that have not ended, even if several are added at once.
+   * already has `max` raises that have not ended, even if several are added at once. `check` gets the budget if it was created
+   * at run time.
    */
-  insertRaise(raise: BudgetRaise, leaf: EvidenceLeaf, max: number): Promise<boolean>;
-  /** Ends a raise early. False if its budget has no such raise. */
+  insertRaise(
+    raise: BudgetRaise,
+    leaf: EvidenceLeaf,
+    max: number,
+    check?: CheckBefore<Budget>,
+  ): Promise<boolean>;
+  /** Ends a raise early. False if its budget has no such raise. `check` gets the budget if it was created at run time. */
   removeRaise(
     reference: { readonly budgetId: string; readonly id: string },
     leaf: EvidenceLeaf,
+    check?: CheckBefore<Budget>,
   ): Promise<boolean>;
   /** The counters of a budget, newest period first. */
   counters(

@@ -1,3 +1,4 @@
+import type { CheckpointRepository } from "./checkpoint-repository.ts";
 import type { KeyRepository } from "./key-repository.ts";
 import type {
   AdminTokenRepository,
@@ -85,8 +86,8 @@ export interface Store {
   /** Extends a process's lease and records the progress of its open Steps. The first call creates the lease. */
   renewLease(renewal: LeaseRenewal): Promise<void>;
   /**
-   * Open Steps that no process will settle: their process has no lease, its lease lapsed, or it renewed its lease after the
-   * Step opened without naming the Step. Only reads: several processes may find the same Step, and `settleStep` lets one
+   * Open Steps that no process will settle, in the order in which they opened: their process has no lease, its lease lapsed,
+   * or it renewed its lease after the Step opened without naming the Step. Only reads: several processes may find the same Step, and `settleStep` lets one
    * of them recover it.
    */
   lapsedSteps(query: {
@@ -104,6 +105,7 @@ export interface Store {
   readonly rateLimits: RateLimitRepository;
   readonly adminTokens: AdminTokenRepository;
   readonly evidence: EvidenceRepository;
+  readonly checkpoints: CheckpointRepository;
   readonly responses: ResponseRepository;
   readonly usage: UsageRepository;
 }

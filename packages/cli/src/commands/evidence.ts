@@ -1,0 +1,97 @@
+import type { LogRecord } from "@tollgate/core";
+import type { Command } from "commander";
+import { repeated } from "../arguments.ts";
+import { CommandError } from "../failure.ts";
+import { globalsOf, optionsOf } from "../globals.ts";
+import { print } from "../print.ts";
+import { readBounded } from "../secrets.ts";
+import { type Column, formatTable } from "../table.ts";
+import { organizationScope, withGateway } from "../with-administration.ts";
+
+const columns: readonly Column<LogRecord>[] = [
+  { heading: "ORGANIZATION", of: ({ organizationId }) => organizationId },
+  { heading: "LEAVES", of: ({ size }) => size, right: true },
+  { heading: "CHECKPOINTS", of: ({ checkpoints }) => checkpoints, right: true },
+  { heading: "ANCHORS", of: ({ anchors }) => anchors, right: true },
+  { heading: "PROBLEM", of: ({ problem }) => problem && described(problem) },
+];
+
+function described({ index, checkpoint, message }: NonNullable<LogRecord["problem"]>): string {
+  return `from leaf ${index} on, checkpoint ${checkpoint}: ${message}`;
+}
+
+export function defineEvidence(program: Command): void {
+  const noun = program.command("evidence").description("logs of sealed evidence");
+  noun
+    .command("verify")
+    .description("verify the logs against their signatures, and fail if anything was changed")
+    .option("--organization <id>", "only the log of this organization (default: all)")
+    .option(
+      "--key <key>",
+      "a public key whose signatures count (repeatable; default: the configured one)",
+      repeated,
+    )
+    .option(
+      "--anchor <file>",
+      "a note that was kept outside of the database (repeatable)",
+      repeated,
+    )
+    .action(verify);
+  noun
+    .command("anchor")
+    .description("print the last signed checkpoint of a log, to keep it elsewhere")
+    .option("--organization <id>", "the organization (default: the log of no organization)")
+    .action(anchor);
+  noun
+    .command("key")
+    .description("print the public key that verifies the signatures")
+    .action(showKey);
+}
+
+interface VerifyOptions {
+  readonly organization?: string;
+  readonly key?: readonly string[];
+  readonly anchor?: readonly string[];
+}
+
+async function verify(_options: unknown, command: Command): Promise<void> {
+  const { organization, key, anchor: files = [] } = optionsOf<VerifyOptions>(command);
+  const anchors = await Promise.all(files.map(noteIn));
+  await withGateway(command, async ({ evidence }) => {
+    const logs = await evidence.verify({
+      organizationId: organizationScope(organization),
+      ...(key === undefined ? {} : { keys: key }),
+      anchors,
+    });
+    const text = logs.length === 0 ? "no logs" : formatTable(logs, columns);
+    print(globalsOf(command).json, { data: logs }, text);
+    if (logs.some(({ problem }) => problem !== null))
+      throw new CommandError("some logs are not as they were signed");
+  });
+}
+
+async function anchor(_options: unknown, command: Command): Promise<void> {
+  const { organization } = optionsOf<{ readonly organization?: string }>(command);
+  await withGateway(command, async ({ evidence }) => {
+    const checkpoint = await evidence.latest({ organizationId: organization ?? null });
+    if (checkpoint?.note == null) throw new CommandError("the log has no signed checkpoint");
+    print(globalsOf(command).json, checkpoint, checkpoint.note.replace(/\n$/, ""));
+  });
+}
+
+async function showKey(_options: unknown, command: Command): Promise<void> {
+  await withGateway(command, async ({ evidence: { verificationKey } }) => {
+    if (verificationKey === null) throw new CommandError("the configuration has no `evidence`");
+    print(globalsOf(command).json, { verificationKey }, verificationKey);
+  });
+}
+
+const maxNoteBytes = 65_536;
+
+async function noteIn(file: string): Promise<string> {
+  const bytes = await readBounded(file, maxNoteBytes).catch((thrown: unknown) => {
+    const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : "unknown";
+    throw new CommandError(`the anchor ${file} can't be read (${code})`);
+  });
+  return bytes.toString();
+}

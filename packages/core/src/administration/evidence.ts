@@ -1,0 +1,227 @@
+import type { CheckpointRepository } from "../contracts/checkpoint-repository.ts";
+import type { Checkpoint } from "../domain/checkpoint.ts";
+import { GatewayError } from "../errors/gateway-error.ts";
+import { isVerificationKey, type VerifiedLog, verifyLog } from "../evidence/verify-log.ts";
+import { filters, read } from "../input/read.ts";
+import { opaqueId, organizationOrAll, text, wholeNumber } from "../input/values.ts";
+import * as z from "../input/z.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
+import { type List, listOf, type Paging } from "./list.ts";
+import { method, withStoreErrors } from "./method.ts";
+import { everyOrganization, toIso } from "./tenant.ts";
+
+/** A signed state of an organization's evidence log. */
+export interface CheckpointRecord {
+  /** Null for the log of the leaves that belong to no organization. */
+  readonly organizationId: string | null;
+  /** Counts the log's checkpoints, from 0. */
+  readonly number: number;
+  /** How many leaves it covers. */
+  readonly size: number;
+  readonly at: string;
+  /** The signed note (C2SP `tlog-checkpoint`). Null until it is signed. */
+  readonly note: string | null;
+}
+
+/** Selects checkpoints of one log. */
+export interface CheckpointFilter {
+  /** Null for the log of the leaves that belong to no organization. */
+  readonly organizationId: string | null;
+  /** Only from this number on. Default 0. */
+  readonly from?: number;
+}
+
+/** The logs to verify, and what to verify them with. */
+export interface VerifyOptions {
+  /** Null for the log of the leaves that belong to no organization. */
+  readonly organizationId: string | null | typeof everyOrganization;
+  /** Public keys whose signatures count, each as `name+id+key`. Default: the gateway's own. */
+  readonly keys?: readonly string[];
+  /** Notes of these logs that were kept outside of the database. */
+  readonly anchors?: readonly string[];
+}
+
+/** The result of verifying one organization's log. */
+export interface LogRecord extends VerifiedLog {
+  /** Null for the log of the leaves that belong to no organization. */
+  readonly organizationId: string | null;
+}
+
+/** The logs that the evidence is sealed into. */
+export interface Evidence {
+  /** The public key of `evidence.signer` for verifiers, as `name+id+key`. Null without `evidence`. */
+  readonly verificationKey: string | null;
+  /**
+   * Seals every leaf that waits. Runs automatically while the gateway is open.
+   * @throws GatewayError `evidence_unavailable` if the store or the signer fails, `invalid_argument` without `evidence`
+   */
+  seal(): Promise<void>;
+  /** A log's checkpoints in order. @throws GatewayError `invalid_argument` */
+  checkpoints(filter: CheckpointFilter, paging?: Paging): List<CheckpointRecord>;
+  /** The last signed checkpoint of a log, to keep as an anchor; null before the first. */
+  latest(log: Pick<CheckpointFilter, "organizationId">): Promise<CheckpointRecord | null>;
+  /**
+   * Verifies logs against the database: signatures, leaf hashes, density, roots, consistency and anchors. Reads every leaf.
+   * @throws GatewayError `invalid_argument` for an invalid key or without any
+   */
+  verify(options: VerifyOptions): Promise<readonly LogRecord[]>;
+}
+
+const logReference = z.strictObject({ organizationId: z.nullable(opaqueId) });
+
+const checkpointFilter = z.extend(logReference, {
+  from: z.exactOptional(wholeNumber(0)),
+});
+
+const verificationKey = text(
+  isVerificationKey,
+  "must be of the form name+id+key, as a gateway shows its own",
+);
+
+const verifyOptions = z.strictObject({
+  organizationId: z.nullable(organizationOrAll),
+  keys: z.exactOptional(z.array(verificationKey)),
+  anchors: z.exactOptional(z.array(z.string())),
+});
+
+const pageSize = 1_000;
+
+export function createEvidence(context: GatewayContext, ready: () => Promise<void>): Evidence {
+  const { checkpoints } = context.store;
+  const own = context.sequencer?.verificationKey ?? null;
+  return {
+    verificationKey: own,
+    async seal() {
+      if (context.sequencer === null)
+        throw new GatewayError("invalid_argument", "The gateway has no `evidence` to seal with.");
+      await ready();
+      await withStoreErrors(context.sequencer.seal());
+    },
+    checkpoints: (filter, paging) =>
+      listOf(
+        async (storePaging) => {
+          const { organizationId, from = 0 } = read(checkpointFilter, filter, filters);
+          await ready();
+          return checkpoints.list({ organizationId: organizationId ?? "", from }, storePaging);
+        },
+        toCheckpointRecord,
+        paging,
+      ),
+    latest: method(logReference, async ({ organizationId }) => {
+      await ready();
+      const last = await latestSigned(checkpoints, organizationId ?? "");
+      return last && toCheckpointRecord(last);
+    }),
+    async verify(options) {
+      const { organizationId, keys, anchors = [] } = read(verifyOptions, options);
+      const trusted = keys ?? (own === null ? [] : [own]);
+      if (trusted.length === 0)
+        throw new GatewayError(
+          "invalid_argument",
+          "`keys` must name a key: the gateway has none.",
+          {
+            param: "keys",
+          },
+        );
+      await ready();
+      const logs = organizationId === everyOrganization ? allLogs(context) : [organizationId ?? ""];
+      const verified: LogRecord[] = [];
+      const rest = new Set(anchors);
+      for await (const log of logs) {
+        const own = anchorsOf(log, { keys: trusted, anchors });
+        for (const anchor of own) rest.delete(anchor);
+        const trust = { keys: trusted, anchors: own };
+        const result = await withStoreErrors(verifyOne(context, log, trust));
+        verified.push({ organizationId: log === "" ? null : log, ...result });
+      }
+      requireNone(rest);
+      return verified;
+    },
+  };
+}
+
+/** Only the last checkpoint of a log may still be without its signature. */
+async function latestSigned(
+  checkpoints: CheckpointRepository,
+  organizationId: string,
+): Promise<Checkpoint | null> {
+  const last = await checkpoints.last(organizationId);
+  if (last === null || last.note !== null) return last;
+  if (last.number === 0) return null;
+  const before = { organizationId, from: last.number - 1 };
+  return (await checkpoints.list(before, { cursor: null, limit: 1 })).data[0] ?? null;
+}
+
+async function* allLogs({ store }: Pick<GatewayContext, "store">): AsyncGenerator<string> {
+  for (let after: string | null = null; ; ) {
+    const page: readonly string[] = await withStoreErrors(
+      store.checkpoints.organizations(after, pageSize),
+    );
+    yield* page;
+    after = page.at(-1) ?? null;
+    if (page.length < pageSize) return;
+  }
+}
+
+interface Trust {
+  readonly keys: readonly string[];
+  readonly anchors: readonly string[];
+}
+
+/** The first line of a note names its log. */
+function anchorsOf(organizationId: string, { keys, anchors }: Trust): readonly string[] {
+  const path = organizationId === "" ? "" : `/organizations/${encodeURIComponent(organizationId)}`;
+  const origins = keys.map((key) => (key.split("+")[0] ?? "") + path);
+  return anchors.filter((anchor) => origins.includes(anchor.split("\n")[0] ?? ""));
+}
+
+/** An anchor of a log that isn't there may be all that is left of it. */
+function requireNone(anchors: ReadonlySet<string>): void {
+  const [anchor] = anchors;
+  if (anchor === undefined) return;
+  const [origin = ""] = anchor.split("\n");
+  throw new GatewayError(
+    "invalid_argument",
+    `\`anchors\` has a note of a log that was not found or not asked for: ${origin.slice(0, 400)}`,
+    { param: "anchors" },
+  );
+}
+
+function verifyOne(
+  { store: { checkpoints } }: Pick<GatewayContext, "store">,
+  organizationId: string,
+  trust: Trust,
+): Promise<VerifiedLog> {
+  const all = { organizationId, from: 0 };
+  const paging = { limit: pageSize };
+  return verifyLog({
+    ...trust,
+    organizationId,
+    checkpoints: listOf(
+      (page) => checkpoints.list(all, page),
+      (row: Checkpoint) => row,
+      paging,
+    ),
+    leaves: listOf(
+      (page) => checkpoints.leaves(all, page),
+      (row) => row,
+      paging,
+    ),
+  });
+}
+
+function toCheckpointRecord({
+  organizationId,
+  number,
+  size,
+  at,
+  note,
+}: Checkpoint): CheckpointRecord {
+  return {
+    organizationId: organizationId === "" ? null : organizationId,
+    number,
+    size,
+    at: toIso(at),
+    note,
+  };
+}

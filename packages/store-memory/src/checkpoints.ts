@@ -1,0 +1,89 @@
+import {
+  type Checkpoint,
+  type CheckpointRepository,
+  decodeCursor,
+  encodeCursor,
+  type StorePage,
+  type StorePaging,
+} from "@tollgate/core/store";
+import { leafOf } from "./history.ts";
+import type { Log, State } from "./state.ts";
+
+/** The logs. Leaves are written one after the other, so a log seals them in its order of writing. */
+export function createCheckpointRepository({ logs }: State): CheckpointRepository {
+  const logOf = (organizationId: string): Log =>
+    logs.get(organizationId) ?? { leaves: [], checkpoints: [] };
+  const named = (after: string | null): readonly (readonly [string, Log])[] =>
+    [...logs]
+      .filter(([id]) => after === null || Buffer.compare(Buffer.from(id), Buffer.from(after)) > 0)
+      .sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  return {
+    async unsealed({ after, limit }) {
+      const found = named(after).slice(0, limit);
+      return {
+        logs: found.flatMap(([organizationId, log]) => {
+          const first = log.leaves[signedSize(log)];
+          return first === undefined ? [] : [{ organizationId, since: first.at }];
+        }),
+        next: found.length < limit ? null : (found.at(-1)?.[0] ?? null),
+      };
+    },
+    last: async (organizationId) => logOf(organizationId).checkpoints.at(-1) ?? null,
+    async next({ organizationId, limit }) {
+      const { leaves, checkpoints } = logOf(organizationId);
+      const size = checkpoints.at(-1)?.size ?? 0;
+      const rows = leaves.slice(size, size + limit);
+      return {
+        hashes: rows.map((row) => leafOf(row).hash),
+        places: rows.map((_, at) => size + at),
+        settled: leaves.length,
+        since: rows[0]?.at ?? 0,
+      };
+    },
+    async add({ checkpoint }) {
+      const { checkpoints } = logOf(checkpoint.organizationId);
+      if (checkpoints.length !== checkpoint.number) return false;
+      checkpoints.push({ ...checkpoint, frontier: checkpoint.frontier.slice(), note: null });
+      return true;
+    },
+    async sign({ organizationId, number, note }) {
+      const { checkpoints } = logOf(organizationId);
+      const checkpoint = checkpoints[number];
+      if (checkpoint?.note !== null) return false;
+      checkpoints[number] = { ...checkpoint, note };
+      return true;
+    },
+    async organizations(after, limit) {
+      return named(after)
+        .flatMap(([id, { checkpoints }]) => (checkpoints.length === 0 ? [] : [id]))
+        .slice(0, limit);
+    },
+    list: async ({ organizationId, from }, paging) =>
+      pageFrom("checkpoints", logOf(organizationId).checkpoints, from, paging),
+    async leaves({ organizationId, from }, paging) {
+      const { leaves, checkpoints } = logOf(organizationId);
+      const sealed = leaves
+        .slice(0, checkpoints.at(-1)?.size ?? 0)
+        .map((row, index) => ({ organizationId, index, leaf: leafOf(row) }));
+      return pageFrom("log leaves", sealed, from, paging);
+    },
+  };
+}
+
+function signedSize({ checkpoints }: Log): number {
+  return checkpoints.findLast(({ note }: Checkpoint) => note !== null)?.size ?? 0;
+}
+
+function pageFrom<Row>(
+  name: string,
+  rows: readonly Row[],
+  from: number,
+  { cursor, limit }: StorePaging,
+): StorePage<Row> {
+  const start = cursor === null ? from : decodeCursor(name, cursor).order + 1;
+  const end = start + limit;
+  return {
+    data: rows.slice(start, end),
+    nextCursor: rows.length > end ? encodeCursor(name, { order: end - 1, tie: "" }) : null,
+  };
+}

@@ -1,0 +1,47 @@
+/** Up to `limit` organizations that have rows in a table, each found by one look into its index. */
+function organizationsIn(table: string, isFirst: boolean): string {
+  const behind = isFirst ? "" : "WHERE organization_id > :after";
+  return `WITH RECURSIVE logs (id, place) AS (
+    SELECT min(organization_id), 1 FROM ${table} ${behind}
+    UNION ALL
+    SELECT (SELECT min(organization_id) FROM ${table} WHERE organization_id > logs.id), logs.place + 1
+    FROM logs WHERE logs.id IS NOT NULL AND logs.place < :limit)`;
+}
+
+const ofLog = "organization_id = :organization_id";
+
+const lastOf = (log: string, columns: string): string =>
+  `SELECT ${columns} FROM checkpoints WHERE organization_id = ${log} ORDER BY number DESC LIMIT 1`;
+
+/** The leaves of a log that are not sealed. Those up to `settled` all are. */
+const notSealed = (log: string, settled: string): string =>
+  `FROM leaves l WHERE l.organization_id = ${log} AND l.sequence > ${settled} AND NOT EXISTS (
+    SELECT 1 FROM sealed_leaves s WHERE s.organization_id = l.organization_id AND s.sequence = l.sequence)
+  ORDER BY l.sequence`;
+
+const settledIn = (log: string): string => `coalesce((${lastOf(log, "settled")}), -1)`;
+
+/** Logs with the time of the first leaf that no signed checkpoint covers; null if there is none. */
+const unsealed = (isFirst: boolean): string => `${organizationsIn("leaves", isFirst)}
+  SELECT logs.id AS id, coalesce(
+    (${lastOf("logs.id", "CASE WHEN note IS NULL THEN since END")}),
+    (SELECT l.at ${notSealed("logs.id", settledIn("logs.id"))} LIMIT 1)) AS since
+  FROM logs WHERE logs.id IS NOT NULL ORDER BY logs.id`;
+
+const organizations = (isFirst: boolean): string => `${organizationsIn("checkpoints", isFirst)}
+  SELECT id FROM logs WHERE id IS NOT NULL ORDER BY id`;
+
+/** The statements of logs and their checkpoints. `after` is missing from the first page's. */
+export const checkpointStatements = {
+  firstUnsealed: unsealed(true),
+  unsealed: unsealed(false),
+  firstOrganizations: organizations(true),
+  organizations: organizations(false),
+  last: lastOf(":organization_id", "organization_id, number, size, frontier, at, note"),
+  settled: lastOf(":organization_id", "settled"),
+  next: `SELECT l.sequence, l.at, l.hash ${notSealed(":organization_id", ":settled")} LIMIT :limit`,
+  add: `INSERT INTO checkpoints (organization_id, number, size, frontier, at, note, settled, since)
+    VALUES (:organization_id, :number, :size, :frontier, :at, NULL, :settled, :since)
+    ON CONFLICT DO NOTHING`,
+  sign: `UPDATE checkpoints SET note = :note WHERE ${ofLog} AND number = :number AND note IS NULL`,
+} as const;
