@@ -1,6 +1,7 @@
 import {
   type AdminTokenRepository,
   type ApiKey,
+  type Budget,
   type BudgetCounterKey,
   type BudgetRaise,
   type BudgetRepository,
@@ -310,6 +311,10 @@ export function createBudgetRepository(state: State): BudgetRepository {
   const keepRaises = (isKept: (raise: BudgetRaise) => boolean): void => {
     state.raises.splice(0, Number.POSITIVE_INFINITY, ...state.raises.filter(isKept));
   };
+  const checkBudget = (id: string, check: ((before: Budget) => void) | undefined): void => {
+    const budget = state.budgets.get(id);
+    if (budget !== undefined) check?.(budget);
+  };
   return {
     version: async () => state.budgetsVersion,
     list: async () => [...state.budgets.values()],
@@ -335,8 +340,9 @@ export function createBudgetRepository(state: State): BudgetRepository {
       return recordChange(leaf);
     },
     raises: async () => [...state.raises],
-    async insertRaise(raise, leaf, max) {
+    async insertRaise(raise, leaf, max, check) {
       const { budgetId, id, at } = raise;
+      checkBudget(budgetId, check);
       const others = state.raises.filter((other) => other.budgetId === budgetId);
       if (others.some((other) => other.id === id)) return false;
       if (others.filter(({ until }) => until > at).length >= max) return false;
@@ -344,7 +350,8 @@ export function createBudgetRepository(state: State): BudgetRepository {
       state.raises.push(raise);
       return recordChange(leaf);
     },
-    async removeRaise({ budgetId, id }, leaf) {
+    async removeRaise({ budgetId, id }, leaf, check) {
+      checkBudget(budgetId, check);
       const before = state.raises.length;
       keepRaises((raise) => raise.budgetId !== budgetId || raise.id !== id);
       return state.raises.length < before && recordChange(leaf);

@@ -138,6 +138,7 @@ function insertStep(state: State, record: StepRecord, renewal: number): void {
     corrections: none,
     outputTokens: null,
     lastRenewal: 0,
+    opened: state.stepsOpened++,
     openSlot: null,
   };
   state.steps.insert(row);

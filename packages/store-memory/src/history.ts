@@ -55,9 +55,9 @@ export function createSessionRepository(state: State, carryOut: CarryOut): Sessi
       return row && sessionOf(row.record);
     },
     list: async (query, paging) => mapPage(sessionPage(state, query, paging), sessionOf),
-    async transcript(organizationId, id, from = 0) {
+    async transcript(organizationId, id, from = 0, to = Number.MAX_SAFE_INTEGER) {
       const row = state.sessions.get(organizationId, id);
-      return row && transcriptOf(state, row.record, from);
+      return row && transcriptOf(state, row.record, { from, to });
     },
     find: async (lookup) => findSession(viewOf(state), lookup),
     async isOwned(owner, sessionId) {
@@ -91,17 +91,18 @@ function sessionPage(
   return sortedPage({ name: "sessions", rows, placeOf, compare }, paging);
 }
 
-/** The messages that a Session and those it branched from contain from a position on. */
+/** The parts of a Session and those it branched from that have messages of a range. */
 function transcriptOf(
   state: State,
   record: SessionState,
-  start: number,
+  range: { readonly from: number; readonly to: number },
 ): readonly TranscriptPart[] {
   return lineageOf(viewOf(state), record).flatMap(({ session, end }) => {
     const parts = state.sessions.get(session.organizationId, session.id)?.parts ?? [];
     return parts.flatMap((part) => {
       const { position, count } = part;
-      return position !== null && position < end && position + count > start
+      const isWithin = position !== null && position < Math.min(end, range.to);
+      return isWithin && position + count > range.from
         ? [transcriptPart({ ...part, position, content: bytesOf(part.content) }, end)]
         : [];
     });
@@ -327,7 +328,7 @@ export function createEvidenceRepository(state: State): EvidenceRepository {
   };
 }
 
-function leafOf(row: LeafRow): EvidenceLeaf {
+export function leafOf(row: LeafRow): EvidenceLeaf {
   return { ...row, hash: new Uint8Array(Buffer.from(row.hash, "hex")) };
 }
 export function renewLease(state: State, lease: LeaseRenewal): void {
@@ -360,6 +361,7 @@ export function lapsedSteps(
   const lapsed = state.openSteps
     .all()
     .filter((row) => isLapsed(state, row, at))
+    .sort((first, second) => first.opened - second.opened)
     .slice(0, limit);
   return lapsed.map((row) => ({
     step: stepOfRow(row),

@@ -9,6 +9,7 @@ import {
   createRateLimitRepository,
 } from "./administration.ts";
 import { createCarryOut } from "./apply-change.ts";
+import { createCheckpointRepository } from "./checkpoints.ts";
 import {
   createDecisionRepository,
   createEvidenceRepository,
@@ -61,6 +62,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     adminTokens: createAdminTokenRepository(state),
     responses: createResponseRepository(state, carryOut),
     evidence: createEvidenceRepository(state),
+    checkpoints: createCheckpointRepository(state),
     usage: createUsageRepository(state),
   };
 }

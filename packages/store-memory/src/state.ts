@@ -5,6 +5,7 @@ import {
   type BudgetCounter,
   type BudgetCounterKey,
   type BudgetRaise,
+  type Checkpoint,
   createInFlight,
   decodeCursor,
   type EvidenceLeaf,
@@ -57,6 +58,8 @@ export interface State {
   readonly stepsWithHolds: Set<StepRow>;
   readonly decisions: Table<DecisionRow>;
   readonly leaves: Leaves;
+  /** The log of each organization, by its id. */
+  readonly logs: Map<string, Log>;
   /** The leaves of administrative changes, by time. */
   readonly changes: Table<LeafRow>;
   readonly leases: Map<string, Lease>;
@@ -76,11 +79,13 @@ export interface State {
   /** The version of the latest policy. Null before the first. */
   policyVersion: string | null;
   updates: number;
+  stepsOpened: number;
 }
 
 export function createState(): State {
   const createUsage = () => createTable<UsageHour>("usage", ({ hour }) => hour);
   const changes = createTable<LeafRow>("changes", ({ at }) => at);
+  const logs = new Map<string, Log>();
   return {
     salts: new Map(),
     keys: createTable("keys", ({ key }) => key.createdAt),
@@ -94,7 +99,8 @@ export function createState(): State {
     openSteps: createInFlight(),
     stepsWithHolds: new Set(),
     decisions: createTable("decisions", ({ decision }) => decision.at),
-    leaves: leavesWith(changes),
+    leaves: leavesWith(changes, logs),
+    logs,
     changes,
     leases: new Map(),
     budgets: new Map(),
@@ -109,16 +115,21 @@ export function createState(): State {
     budgetsVersion: 0,
     policyVersion: null,
     updates: 0,
+    stepsOpened: 0,
   };
 }
 
-function leavesWith(changes: Table<LeafRow>): Leaves {
+function leavesWith(changes: Table<LeafRow>, logs: Map<string, Log>): Leaves {
   const leaves = createTable<LeafRow>("leaves");
   return {
     page: leaves.page,
     insert({ hash, ...leaf }) {
       const row = { ...leaf, hash: Buffer.from(hash).toString("hex") };
-      if (leaves.insert(row) && isChangeKind(leaf.kind)) changes.insert(row);
+      if (!leaves.insert(row)) return;
+      const log = logs.get(leaf.organizationId) ?? { leaves: [], checkpoints: [] };
+      logs.set(leaf.organizationId, log);
+      log.leaves.push(row);
+      if (isChangeKind(leaf.kind)) changes.insert(row);
     },
   };
 }
@@ -178,12 +189,20 @@ export interface StepRow extends RowName {
   outputTokens: number | null;
   /** The latest renewal of its process's lease that included it. */
   lastRenewal: number;
+  /** Its place in the order in which Steps opened: a slot is used again, so slots have no order. */
+  readonly opened: number;
   /** Its slot among the open Steps. Null once it is settled. */
   openSlot: number | null;
 }
 
 /** A leaf with its hash in hex: strings are cheaper to keep than bytes. */
 export type LeafRow = Omit<EvidenceLeaf, "hash"> & { readonly hash: string };
+
+/** An organization's leaves in the order written, which are sealed in this order, and its checkpoints. */
+export interface Log {
+  readonly leaves: LeafRow[];
+  readonly checkpoints: Checkpoint[];
+}
 
 /** Every leaf, in the order written. */
 interface Leaves extends Pick<Table<LeafRow>, "page"> {

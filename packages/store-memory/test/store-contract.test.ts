@@ -1,4 +1,3 @@
-import { describeAdministration } from "@tollgate/conformance/administration-contract";
 import {
   describeSharedStoreContract,
   describeStoreContract,
@@ -14,5 +13,3 @@ describeSharedStoreContract("memoryStore handed on", {
     return { store, another: async () => store };
   },
 });
-
-describeAdministration("memoryStore", { open: memoryStore });

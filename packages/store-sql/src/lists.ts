@@ -1,4 +1,5 @@
 import { adminTokenColumns } from "./rows/admin-token-row.ts";
+import { checkpointColumns, logLeafColumns } from "./rows/checkpoint-row.ts";
 import { decisionColumns } from "./rows/decision-row.ts";
 import { keyColumns } from "./rows/key-row.ts";
 import { leafColumns } from "./rows/leaf-row.ts";
@@ -80,6 +81,24 @@ export const lists = {
     order: "hour",
     direction: "ASC",
     tie: { column: "id", direction: "ASC", type: "text" },
+  },
+  checkpoints: {
+    name: "checkpoints",
+    table: "checkpoints",
+    byOrganization: false,
+    columns: checkpointColumns,
+    order: "number",
+    direction: "ASC",
+    tie: null,
+  },
+  logLeaves: {
+    name: "log leaves",
+    table: "log_leaves",
+    byOrganization: false,
+    columns: logLeafColumns,
+    order: "number",
+    direction: "ASC",
+    tie: null,
   },
   leaves: {
     name: "leaves",

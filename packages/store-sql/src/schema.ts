@@ -193,6 +193,7 @@ function evidence({
   text,
   integer,
   bytes,
+  keyedTable,
   wideTable,
   leafNumber,
   leafKey,
@@ -217,6 +218,22 @@ function evidence({
     // The few leaves of administrative changes, in the order of their lists.
     `CREATE INDEX leaves_changes ON leaves (organization_id, at, sequence) WHERE ${changesAlone}`,
     `CREATE INDEX leaves_changes_of_all ON leaves (at, sequence) WHERE ${changesAlone}`,
+    // The place of each sealed leaf in its log. Rows of their own, because leaves never change: numbering them in place
+    // would write each of them twice. Nothing here is part of a request.
+    `CREATE TABLE sealed_leaves (
+      organization_id ${text} NOT NULL, number ${integer} NOT NULL, sequence ${integer} NOT NULL,
+      PRIMARY KEY (organization_id, number))${keyedTable}`,
+    `CREATE UNIQUE INDEX sealed_leaves_by_sequence ON sealed_leaves (organization_id, sequence)`,
+    // Leaves up to `settled` are all sealed, and none can appear there any more. `since` is the time of the first leaf
+    // that it adds.
+    `CREATE TABLE checkpoints (
+      organization_id ${text} NOT NULL, number ${integer} NOT NULL, size ${integer} NOT NULL,
+      frontier ${bytes} NOT NULL, at ${integer} NOT NULL, note ${text}, settled ${integer} NOT NULL,
+      since ${integer} NOT NULL, PRIMARY KEY (organization_id, number))${keyedTable}`,
+    `CREATE VIEW log_leaves AS SELECT s.organization_id AS organization_id, s.number AS number, l.id AS id,
+      l.kind AS kind, l.at AS at, l.meta AS meta, l.hash AS hash
+      FROM sealed_leaves s LEFT JOIN leaves l
+      ON l.organization_id = s.organization_id AND l.sequence = s.sequence`,
   ];
 }
 
@@ -257,12 +274,12 @@ function budgets({ text, integer, keyedTable, holdsTable }: SqlDialect): readonl
   ];
 }
 
-function usage({ text, integer, keyedTable }: SqlDialect): readonly string[] {
+function usage({ text, integer, bytes, keyedTable }: SqlDialect): readonly string[] {
   return [
     // Sums over Steps by hour, with their callers and without. A fold of Steps adds rows, and so does each correction; no row changes.
     `CREATE TABLE usage_hours (
       organization_id ${text} NOT NULL, detail ${text} NOT NULL, hour ${integer} NOT NULL, id ${text} NOT NULL,
-      folded ${text} NOT NULL, PRIMARY KEY (organization_id, detail, hour, id))${keyedTable}`,
+      names ${text} NOT NULL, figures ${bytes} NOT NULL, PRIMARY KEY (organization_id, detail, hour, id))${keyedTable}`,
     `CREATE TABLE usage_marks (
       organization_id ${text} NOT NULL PRIMARY KEY, mark ${text} NOT NULL)${keyedTable}`,
   ];

@@ -37,6 +37,11 @@ export interface ScriptDatabase {
    * `evenIfDone`; otherwise the promise rejects.
    */
   write<Result>(script: () => Script<Result>, repeatable: Repeatable): Promise<Result>;
+  /**
+   * A number up to which the store's sequence is settled: every transaction that took such a number has ended, so later
+   * reads see what it wrote.
+   */
+  settled(): Promise<number>;
 }
 
 /** Whether the work may run again although an earlier run may have committed. */

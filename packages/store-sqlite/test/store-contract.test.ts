@@ -1,4 +1,3 @@
-import { describeAdministration } from "@tollgate/conformance/administration-contract";
 import {
   describeSharedStoreContract,
   describeStoreContract,
@@ -26,5 +25,3 @@ describeSharedStoreContract("sqliteStore on one file", {
     };
   },
 });
-
-describeAdministration("sqliteStore", { open: () => sqliteStore({ filename: migratedFile() }) });

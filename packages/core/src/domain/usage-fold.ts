@@ -1,20 +1,12 @@
 import { namesOf } from "../kernel/names-of.ts";
+import { createGroupIndex, type GroupsOfSteps, type GrowingGroup, partOf } from "./group-index.ts";
 import { formatModelId } from "./model-id.ts";
 import { selectsModel } from "./model-pattern.ts";
+import { type Caller, entryOf, namesIn, type PackedSteps, readPacked } from "./packed-hours.ts";
 import { lowerAscii } from "./pattern.ts";
 import type { Attempt, Step } from "./step.ts";
 import type { SummaryDimension, UsageGroup } from "./usage-group.ts";
-import {
-  addAttempt,
-  addFew,
-  addFigures,
-  addGroup,
-  addSteps,
-  type FewFigures,
-  type Figures,
-  groupOf,
-  noFigures,
-} from "./usage-sums.ts";
+import { addAttempt, addFigures, addGroup, addSteps, groupOf } from "./usage-sums.ts";
 
 /** The members of a Step that a summary reads. */
 export interface SummedStep
@@ -54,47 +46,26 @@ export interface AttemptSelection {
   readonly host?: readonly string[];
 }
 
-/** Steps that agree in every dimension that `UsageHour` keeps, and the sums over their attempts by model and account. */
-export interface FoldedSteps
-  extends Pick<SummedStep, "organizationId" | "userId" | "keyId" | "keyLabel" | "source"> {
-  readonly dataClass: string;
-  readonly outcome: SummedStep["outcome"];
-  /** When the newest of them opened. */
-  readonly openedAt: number;
-  /** How many Steps. 0 for the difference that a correction makes. */
-  readonly count: number;
-  /** Their models and accounts, each once, in the order of their first attempts. */
-  readonly places: readonly FoldedAttempts[];
-}
-
-/** Attempts on one model and account. Their figures count no Steps. */
-export interface FoldedAttempts
-  extends Pick<SummedAttempt, "gateway" | "vendor" | "model" | "connection"> {
-  readonly figures: FewFigures;
-}
-
 /** Adds up Steps, and sums of Steps, by groups. */
 export interface UsageFold {
   addStep(step: UnfoldedStep & Partial<Pick<SummedStep, "sessionId">>): void;
-  /** Only for dimensions and selections of attempts that they keep: no Session and no host. */
-  addSteps(steps: FoldedSteps): void;
+  /** Only for dimensions and selections of attempts that an hour keeps: no Session and no host. */
+  addHour(hour: PackedHour, isCounted?: (caller: Caller) => boolean): void;
   /** Newest Steps first, so that a key's label is its latest. */
   addGroup(group: UsageGroup): void;
-  /** Like `addGroup`, for all groups of a fold with the same dimensions. They may move: that fold must not grow any further. */
-  addFold(fold: UsageFold): void;
+  /** Like `addGroup`, for all groups of a fold with the same dimensions. Returns itself. */
+  addFold(fold: UsageFold): UsageFold;
   readonly size: number;
   groups(): readonly UsageGroup[];
   /** The same groups, before their sums are put together: `toGroup` does it for one. */
   readonly growing: readonly GrowingGroup[];
 }
 
-/** A group that can still grow. */
-export type GrowingGroup = Pick<UsageGroup, "values"> & {
-  readonly figures: Figures;
-  keyLabel: string | null;
-  /** When the newest Step opened that a label was taken from. */
-  labelledAt: number;
-};
+/** The members of a `UsageHour` that a fold reads. */
+export interface PackedHour extends PackedSteps {
+  readonly organizationId: string;
+  readonly hour: number;
+}
 
 /**
  * Every attempt counts in the group of its own model and account, so money and tokens add up for any dimensions.
@@ -104,113 +75,85 @@ export function createUsageFold(
   by: readonly SummaryDimension[],
   selection: AttemptSelection = {},
 ): UsageFold {
-  const groups: GrowingGroup[] = [];
-  const tree: GroupTree = new Map();
+  const index = createGroupIndex();
   const labels = by.includes("key");
   const hourName = createHourName();
-  const insert = (leaf: GroupTree, group: GrowingGroup): GrowingGroup => {
-    leaf.set(groupKey, group);
-    groups.push(group);
-    return group;
+  const ofTime = partOf(by, timeDimensions);
+  const ofSteps = partOf(by, stepDimensions);
+  const ofPlace = partOf(by, placeDimensions);
+  const timeOf = (at: number) => ofTime.of(hourName(at));
+  /** The group of these values. Its Steps are older than all before. */
+  const older = ({ values, keyLabel }: Pick<GrowingGroup, "values" | "keyLabel">): GrowingGroup => {
+    const groups = index.ofSteps(ofTime.in(values), ofSteps.in(values));
+    return index.at(groups, ofPlace.in(values), { keyLabel, openedAt: Number.NEGATIVE_INFINITY });
   };
-  const groupFor = (
-    values: UsageGroup["values"],
-    { keyLabel, openedAt }: { readonly keyLabel: string | null; readonly openedAt: number },
-  ): GrowingGroup => {
-    const leaf = leafOf(tree, values);
-    const known = groupOn(leaf);
-    if (known === null)
-      return insert(leaf, { values, keyLabel, labelledAt: openedAt, figures: noFigures() });
-    if (openedAt > known.labelledAt) [known.keyLabel, known.labelledAt] = [keyLabel, openedAt];
-    return known;
-  };
-  /** Finds the group of an attempt or several of the same place. Counts their Steps if they are the first of theirs in it. */
-  const groupWith = (
-    step: DimensionedStep & { readonly keyLabel: string },
-    attempt: DimensionedAttempt,
-    counted: GrowingGroup[],
-    steps: number,
-  ): GrowingGroup | null => {
-    if (!isSelected(attempt, selection)) return null;
-    const values = by.map((dimension) => dimensions[dimension](step, attempt, hourName));
-    const { openedAt } = step;
-    const group = groupFor(values, { keyLabel: labels ? step.keyLabel : null, openedAt });
-    if (!counted.includes(group)) {
-      counted.push(group);
-      addSteps(group.figures, steps);
-    }
-    return group;
-  };
-  return {
+  const fold: UsageFold = {
     addStep(step) {
+      const groups = index.ofSteps(timeOf(step.openedAt), ofSteps.of(step));
+      const newest = { keyLabel: labels ? step.keyLabel : null, openedAt: step.openedAt };
       const counted: GrowingGroup[] = [];
       for (const attempt of step.attempts) {
-        const group = groupWith(step, attempt, counted, 1);
-        if (group !== null) addAttempt(group.figures, attempt);
+        if (!isSelected(attempt, selection)) continue;
+        const group = index.at(groups, ofPlace.of(attempt), newest);
+        countOnce(counted, group, 1);
+        addAttempt(group.figures, attempt);
       }
     },
-    addSteps(steps) {
+    addHour(row, isCounted = () => true) {
+      const { callers, places } = namesIn(row);
+      const time = timeOf(row.hour);
+      const ofCallers = callers.map((caller) =>
+        isCounted(caller) ? index.ofSteps(time, ofSteps.of(caller)) : null,
+      );
+      const ofPlaces = places.map((place) =>
+        isSelected(place, selection) ? ofPlace.of(place) : null,
+      );
       const counted: GrowingGroup[] = [];
-      for (const place of steps.places) {
-        const group = groupWith(steps, place, counted, steps.count);
-        if (group !== null) addFew(group.figures, place.figures);
-      }
+      const newest: { keyLabel: string | null; openedAt: number } = { keyLabel: null, openedAt: 0 };
+      let groups: GroupsOfSteps | null = null;
+      let count = 0;
+      readPacked(row, {
+        steps(at, afterHour, steps) {
+          groups = entryOf(ofCallers, at);
+          if (labels) newest.keyLabel = entryOf(callers, at).keyLabel;
+          newest.openedAt = row.hour + afterHour;
+          count = steps;
+          counted.length = 0;
+        },
+        place(at) {
+          const place = entryOf(ofPlaces, at);
+          if (groups === null || place === null) return null;
+          const group = index.at(groups, place, newest);
+          countOnce(counted, group, count);
+          return group.figures;
+        },
+      });
     },
-    addGroup: (group) => addGroup(groupFor(group.values, olderThanAll(group)).figures, group),
+    addGroup: (group) => addGroup(older(group).figures, group),
     addFold({ growing }) {
-      for (const group of growing) {
-        const leaf = leafOf(tree, group.values);
-        const known = groupOn(leaf);
-        if (known === null) insert(leaf, { ...group, labelledAt: Number.NEGATIVE_INFINITY });
-        else addFigures(known.figures, group.figures);
-      }
+      for (const group of growing) addFigures(older(group).figures, group.figures);
+      return fold;
     },
     get size() {
-      return groups.length;
+      return index.all.length;
     },
-    groups: () => groups.map(toGroup),
-    growing: groups,
+    groups: () => index.all.map(toGroup),
+    growing: index.all,
   };
+  return fold;
+}
+
+/** Counts Steps once in a group, however many of their attempts are in it. */
+function countOnce(counted: GrowingGroup[], group: GrowingGroup, steps: number): void {
+  if (counted.includes(group)) return;
+  counted.push(group);
+  addSteps(group.figures, steps);
 }
 
 /** @throws GatewayError `invalid_argument` if a sum isn't exact */
 export function toGroup({ values, keyLabel, figures }: GrowingGroup): UsageGroup {
   return { values, keyLabel, ...groupOf(figures) };
 }
-
-/** The label of a group whose Steps are older than all before. */
-function olderThanAll({ keyLabel }: { readonly keyLabel: string | null }) {
-  return { keyLabel, openedAt: Number.NEGATIVE_INFINITY };
-}
-
-/** Groups by the values of their dimensions, a level for each. */
-type GroupTree = Map<string | null | typeof groupKey, GroupTree | GrowingGroup>;
-
-/** Not a value of any dimension. */
-const groupKey = Symbol("group");
-
-function leafOf(tree: GroupTree, values: UsageGroup["values"]): GroupTree {
-  let leaf = tree;
-  for (const value of values) {
-    const known = leaf.get(value);
-    const next: GroupTree = known instanceof Map ? known : new Map();
-    if (known === undefined) leaf.set(value, next);
-    leaf = next;
-  }
-  return leaf;
-}
-
-function groupOn(leaf: GroupTree): GrowingGroup | null {
-  const known = leaf.get(groupKey);
-  return known === undefined || known instanceof Map ? null : known;
-}
-
-type DimensionedStep = Omit<UnfoldedStep, "keyLabel" | "attempts"> &
-  Partial<Pick<SummedStep, "sessionId">>;
-
-type DimensionedAttempt = Pick<SummedAttempt, "gateway" | "vendor" | "model" | "connection"> & {
-  readonly end?: { readonly host: string | null } | null;
-};
 
 /** The name of the hour around a time. Steps come hour by hour, and formatting a time takes longer than adding a Step. */
 function createHourName(): (at: number) => string {
@@ -231,30 +174,41 @@ export function hourOf(at: number): number {
   return at - (((at % hourMs) + hourMs) % hourMs);
 }
 
-const dimensions: Readonly<
-  Record<
-    SummaryDimension,
-    (
-      step: DimensionedStep,
-      attempt: DimensionedAttempt,
-      hourName: (at: number) => string,
-    ) => string | null
-  >
-> = {
-  organization: (step) => step.organizationId,
-  user: (step) => step.userId,
-  key: (step) => step.keyId,
-  session: (step) => step.sessionId ?? null,
-  source: (step) => step.source,
-  dataClass: (step) => step.dataClass,
-  day: (step, _attempt, hourName) => hourName(step.openedAt).slice(0, 10),
-  hour: (step, _attempt, hourName) => hourName(step.openedAt),
-  outcome: (step) => step.outcome ?? "open",
-  gateway: (_step, attempt) => attempt.gateway,
-  vendor: (_step, attempt) => attempt.vendor,
-  model: (_step, attempt) => formatModelId(attempt),
-  connection: (_step, attempt) => attempt.connection,
-  host: (_step, attempt) => attempt.end?.host ?? null,
+type DimensionedStep = Omit<UnfoldedStep, "keyLabel" | "openedAt" | "attempts"> &
+  Partial<Pick<SummedStep, "sessionId">>;
+
+type DimensionedAttempt = Pick<SummedAttempt, "gateway" | "vendor" | "model" | "connection"> & {
+  readonly end?: { readonly host: string | null } | null;
+};
+
+/** Of the name of an hour. */
+const timeDimensions = {
+  day: (hour: string) => hour.slice(0, 10),
+  hour: (hour: string) => hour,
+};
+
+const stepDimensions = {
+  organization: (step: DimensionedStep) => step.organizationId,
+  user: (step: DimensionedStep) => step.userId,
+  key: (step: DimensionedStep) => step.keyId,
+  session: (step: DimensionedStep) => step.sessionId ?? null,
+  source: (step: DimensionedStep) => step.source,
+  dataClass: (step: DimensionedStep) => step.dataClass,
+  outcome: (step: DimensionedStep) => step.outcome ?? "open",
+};
+
+const placeDimensions = {
+  gateway: (attempt: DimensionedAttempt) => attempt.gateway,
+  vendor: (attempt: DimensionedAttempt) => attempt.vendor,
+  model: (attempt: DimensionedAttempt) => formatModelId(attempt),
+  connection: (attempt: DimensionedAttempt) => attempt.connection,
+  host: (attempt: DimensionedAttempt) => attempt.end?.host ?? null,
+};
+
+const dimensions: Readonly<Record<SummaryDimension, unknown>> = {
+  ...stepDimensions,
+  ...timeDimensions,
+  ...placeDimensions,
 };
 
 /** Everything that summaries can be grouped by. */

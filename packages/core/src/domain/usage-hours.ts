@@ -1,27 +1,30 @@
 import type { AttemptFigures } from "./correction.ts";
-import type { Attempt, Step } from "./step.ts";
 import {
+  type Caller,
+  entryOf,
   type FoldedAttempts,
   type FoldedSteps,
-  hourOf,
-  type SummedAttempt,
-  type UnfoldedStep,
-} from "./usage-fold.ts";
+  namesIn,
+  type PackedSteps,
+  type Place,
+  packSteps,
+  readPacked,
+} from "./packed-hours.ts";
+import type { Attempt, Step } from "./step.ts";
+import { hourOf, type UnfoldedStep } from "./usage-fold.ts";
 import { addAttempt, addFew, type Figures, fewOf, noFigures } from "./usage-sums.ts";
 
 /** Whether sums tell users and keys apart. `totals` don't, so they stay few, however many users there are. */
 export type UsageDetail = "callers" | "totals";
 
 /** Sums over Steps of one organization that opened within one hour. An hour may have several. Never changed once written. */
-export interface UsageHour {
+export interface UsageHour extends PackedSteps {
   readonly organizationId: string;
   /** The same Steps are in rows of both. */
   readonly detail: UsageDetail;
   /** Start of the hour, in milliseconds since the epoch. */
   readonly hour: number;
   readonly id: string;
-  /** Written by `foldedToText`. */
-  readonly folded: string;
 }
 
 /** The details in which sums are kept. */
@@ -34,7 +37,7 @@ export function usageHours(
 ): readonly UsageHour[] {
   return usageDetails.map((detail) => ({
     ...{ ...place, detail },
-    folded: foldedToText(detail === "callers" ? folded : totalsOf(folded)),
+    ...packSteps(place.hour, detail === "callers" ? folded : totalsOf(folded)),
   }));
 }
 
@@ -57,7 +60,7 @@ type GrowingPlace = Omit<FoldedAttempts, "figures"> & { readonly figures: Figure
 type GrowingSteps = Omit<FoldedSteps, "places" | "openedAt" | "count"> & {
   openedAt: number;
   count: number;
-  readonly places: readonly GrowingPlace[];
+  readonly places: GrowingPlace[];
 };
 
 /** Creates an empty fold. */
@@ -89,8 +92,6 @@ export function createHourFold(): HourFold {
   };
 }
 
-type Place = Pick<SummedAttempt, "gateway" | "vendor" | "model" | "connection">;
-
 function placeName({ gateway, vendor, model, connection }: Place): string {
   return `${connection}/${gateway}/${vendor}/${model}`;
 }
@@ -113,13 +114,12 @@ function foldedFrom(steps: GrowingSteps): FoldedSteps {
 type StepFacts = Omit<FoldedSteps, "count" | "places">;
 
 function callerOf(step: Caller): Caller {
-  const { userId, keyId, keyLabel, source, dataClass, outcome } = step;
-  return { userId, keyId, keyLabel, source, dataClass, outcome };
+  const { organizationId, userId, keyId, keyLabel, source, dataClass, outcome } = step;
+  return { organizationId, userId, keyId, keyLabel, source, dataClass, outcome };
 }
 
 function stepFactsOf(step: StepFacts): StepFacts {
-  const { organizationId, openedAt } = step;
-  return { organizationId, openedAt, ...callerOf(step) };
+  return { ...callerOf(step), openedAt: step.openedAt };
 }
 
 /** Adds up the sums of all callers, by models, source, class and outcome. */
@@ -169,93 +169,21 @@ export function samePath(steps: FoldedSteps): object {
   return [callerOf(steps), steps.places.map(placeOf)];
 }
 
-type Caller = Omit<StepFacts, "organizationId" | "openedAt">;
-
-/**
- * The text of a `UsageHour`. Its groups are one list of numbers and name callers and places by index, so a month of them is few
- * characters and few values to parse. A group is its caller, the time its newest Step opened, its count, and the number of its
- * places. A place is its index, the length of its figures, and the figures.
- */
-type Written = readonly [
-  callers: readonly (readonly [
-    ...names: [userId: string, keyId: string, keyLabel: string],
-    source: Caller["source"],
-    dataClass: string,
-    outcome: Caller["outcome"],
-  ])[],
-  places: readonly (readonly [
-    ...names: [gateway: string, vendor: string, model: string],
-    connection: Place["connection"],
-  ])[],
-  groups: readonly number[],
-];
-
-/** Writes the groups of a `UsageHour`. */
-export function foldedToText(folded: readonly FoldedSteps[]): string {
-  const callers = createIndex<Written[0][number]>();
-  const places = createIndex<Written[1][number]>();
-  const groups: number[] = [];
-  for (const group of folded) {
-    const { userId, keyId, keyLabel, source, dataClass, outcome } = group;
-    const caller = callers.indexOf([userId, keyId, keyLabel, source, dataClass, outcome]);
-    groups.push(caller, group.openedAt, group.count, group.places.length);
-    for (const { gateway, vendor, model, connection, figures } of group.places)
-      groups.push(places.indexOf([gateway, vendor, model, connection]), figures.length, ...figures);
-  }
-  const written: Written = [callers.values, places.values, groups];
-  return JSON.stringify(written);
-}
-
-function createIndex<Value>() {
-  const values: Value[] = [];
-  const known = new Map<string, number>();
-  return {
-    values,
-    indexOf(value: Value): number {
-      const name = JSON.stringify(value);
-      const at = known.get(name) ?? values.push(value) - 1;
-      known.set(name, at);
-      return at;
+/** The groups of a `UsageHour`. */
+export function foldedIn(row: UsageHour): readonly FoldedSteps[] {
+  const { callers, places } = namesIn(row);
+  const { hour } = row;
+  const groups: GrowingSteps[] = [];
+  readPacked(row, {
+    steps: (caller, afterHour, count) =>
+      groups.push({
+        ...{ ...entryOf(callers, caller), openedAt: hour + afterHour, count, places: [] },
+      }),
+    place(at) {
+      const place = emptyPlace(entryOf(places, at));
+      groups.at(-1)?.places.push(place);
+      return place.figures;
     },
-  };
-}
-
-/** Reads the groups of a `UsageHour`. */
-export function foldedFromText({
-  organizationId,
-  folded,
-}: Pick<UsageHour, "organizationId" | "folded">): readonly FoldedSteps[] {
-  const [callers, places, numbers]: Written = JSON.parse(folded);
-  const groups: FoldedSteps[] = [];
-  for (let at = 0; at < numbers.length; ) {
-    const caller = entryOf(callers, numbers[at]);
-    const [openedAt, count, length] = [
-      numbers[at + 1] ?? 0,
-      numbers[at + 2] ?? 0,
-      numbers[at + 3] ?? 0,
-    ];
-    const of: FoldedAttempts[] = [];
-    at += 4;
-    for (let number = 0; number < length; number++) {
-      const place = entryOf(places, numbers[at]);
-      const end = at + 2 + (numbers[at + 1] ?? 0);
-      of.push({
-        ...{ gateway: place[0], vendor: place[1], model: place[2], connection: place[3] },
-        figures: numbers.slice(at + 2, end),
-      });
-      at = end;
-    }
-    groups.push({
-      ...{ organizationId, userId: caller[0], keyId: caller[1], keyLabel: caller[2] },
-      ...{ source: caller[3], dataClass: caller[4], outcome: caller[5] },
-      ...{ openedAt, count, places: of },
-    });
-  }
-  return groups;
-}
-
-function entryOf<Value>(values: readonly Value[], at = -1): Value {
-  const value = values[at];
-  if (value === undefined) throw new TypeError("sums by hour are damaged");
-  return value;
+  });
+  return groups.map(foldedFrom);
 }

@@ -5,7 +5,7 @@ import type { Attempt } from "./step.ts";
 import { usageDetails } from "./usage.ts";
 import type { Latencies, UsageGroup, UsageSums } from "./usage-group.ts";
 
-const noSums: UsageSums = {
+export const noSums: UsageSums = {
   steps: 0,
   attempts: 0,
   promptTokens: 0,
@@ -43,8 +43,11 @@ export type Figures = number[];
 /** Those figures that aren't 0: their places and values in turn. */
 export type FewFigures = readonly number[];
 
+/** V8 keeps a list that once had a fraction as plain doubles, and so its copies, which don't change their kind as they grow. */
+const zeros: Figures = new Array<number>(figureCount).fill(0.5).fill(0);
+
 export function noFigures(): Figures {
-  return new Array<number>(figureCount).fill(0);
+  return zeros.slice();
 }
 
 function add(figures: Figures, at: number, value: number): void {
@@ -108,21 +111,43 @@ export function fewOf(figures: Figures): FewFigures {
   return figures.flatMap((value, at) => (value === 0 ? [] : [at, value]));
 }
 
+/** Orders the most expensive first, and then the one with most tokens. */
+export function byCost(a: Figures, b: Figures): number {
+  return (
+    (b[place.costNanoUsd] ?? 0) - (a[place.costNanoUsd] ?? 0) ||
+    (b[place.totalTokens] ?? 0) - (a[place.totalTokens] ?? 0)
+  );
+}
+
+/** The sums and histograms that figures contain. */
+export function groupOf(figures: Figures): Pick<UsageGroup, "sums" | "latencies"> {
+  const sums = { ...noSums };
+  writeSums(sums, figures);
+  return { sums, latencies: latenciesOf(figures) };
+}
+
 /**
- * The sums and histograms that figures contain.
+ * Sets sums to those that figures contain.
  * @throws GatewayError `invalid_argument` if a sum isn't exact. Sums only grow, so it is enough to check them at the end
  */
-export function groupOf(figures: Figures): Pick<UsageGroup, "sums" | "latencies"> {
-  if (!figures.every(Number.isSafeInteger))
-    throw new GatewayError(
-      "invalid_argument",
-      "A sum is above 2^53 and not exact: select a shorter time.",
-    );
-  const sums: { -readonly [Figure in keyof UsageSums]: UsageSums[Figure] } = { ...noSums };
-  for (const [at, name] of sumNames.entries()) sums[name] = figures[at] ?? 0;
-  const latencies: Latencies = {
+export function writeSums(
+  sums: { -readonly [Figure in keyof UsageSums]: number },
+  figures: Figures,
+): void {
+  for (let at = 0; at < figureCount; at++)
+    if (!(Math.abs(figures[at] ?? 0) <= Number.MAX_SAFE_INTEGER))
+      throw new GatewayError(
+        "invalid_argument",
+        "A sum is above 2^53 and not exact: select a shorter time.",
+      );
+  sumNames.forEach((name, at) => {
+    sums[name] = figures[at] ?? 0;
+  });
+}
+
+export function latenciesOf(figures: Figures): Latencies {
+  return {
     duration: figures.slice(durations, firstTokens),
     timeToFirstToken: figures.slice(firstTokens),
   };
-  return { sums, latencies };
 }

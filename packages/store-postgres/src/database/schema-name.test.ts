@@ -1,5 +1,6 @@
 import {
   administrationStatements,
+  checkpointStatements,
   holdStatements,
   leaseStatements,
   openStepStatements,
@@ -24,6 +25,7 @@ it("adds the schema to every table and to nothing else", () => {
 it("adds the schema to every table of the shared statements", () => {
   const statements = {
     ...administrationStatements,
+    ...checkpointStatements,
     ...holdStatements,
     ...leaseStatements,
     ...openStepStatements,
@@ -31,7 +33,8 @@ it("adds the schema to every table of the shared statements", () => {
     ...responseStatements,
     ...stepStatements,
   };
-  const names = "api_keys|sessions|steps|turns|leaves|holds|decisions|responses|budgets|processes";
+  const names =
+    "api_keys|sessions|steps|turns|leaves|sealed_leaves|checkpoints|holds|decisions|responses|budgets|processes";
   const bare = new RegExp(`(?:FROM|JOIN|INTO|UPDATE)\\s+(?:${names})\\b`);
   for (const [name, text] of Object.entries(statements))
     expect(qualify(text), name).not.toMatch(bare);

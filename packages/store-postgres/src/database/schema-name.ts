@@ -6,13 +6,13 @@ export function isSchemaName(schema: string): boolean {
 }
 
 /**
- * Adds the schema to the name of every table in a statement. Setting `search_path` would be shorter, but it belongs to
+ * Adds the schema to the name of every table and view in a statement. Setting `search_path` would be shorter, but it belongs to
  * the server session, which a transaction pooler shares with other clients.
  */
 export function createQualify(schema: string): (text: string) => string {
   const statements = [...postgresSchema().values()].flat();
   const tables = statements.flatMap(
-    (statement) => /^CREATE TABLE (\w+)/.exec(statement)?.[1] ?? [],
+    (statement) => /^CREATE (?:TABLE|VIEW) (\w+)/.exec(statement)?.[1] ?? [],
   );
   const named = new Set([...tables, restOfSteps]);
   return (text) =>

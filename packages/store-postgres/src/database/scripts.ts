@@ -2,6 +2,7 @@ import {
   type Answer,
   type Ask,
   playLater,
+  readRow,
   type Script,
   type ScriptDatabase,
 } from "@tollgate/store-sql";
@@ -12,6 +13,7 @@ import type { Transaction } from "./transaction.ts";
 /** Runs the scripts that both SQL stores share. */
 export function scriptsOn(database: Database): ScriptDatabase {
   return {
+    settled: createSettled(database),
     read: (script) => database.read((connection) => readLater(connection, script())),
     write: (script, repeatable) =>
       database.write((transaction) => playTransaction(transaction, script()), repeatable),
@@ -58,4 +60,40 @@ async function answer(transaction: Transaction, ask: Ask): Promise<Answer> {
     case "new budgets version":
       return { rows: noRows, count: await transaction.run(countChange, {}) };
   }
+}
+
+/** Numbers that were taken by a time, and the transactions that may not have committed theirs yet. */
+interface Taken {
+  readonly number: number;
+  readonly by: ReadonlySet<string>;
+}
+
+/** Taking a number locks the sequence until the transaction ends, and a transaction is visible before its locks go. */
+const takers = `SELECT virtualtransaction AS taker FROM pg_locks
+  WHERE locktype = 'relation' AND relation = CAST(:sequence AS regclass) AND mode = 'RowExclusiveLock'
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+
+/**
+ * Says up to which number of the sequence every transaction has ended. Numbers are committed out of order: a number seen
+ * doesn't mean that lower ones are there already.
+ */
+function createSettled(database: Pick<Database, "schema" | "read">): () => Promise<number> {
+  const sequence = `${database.schema}.sequence`;
+  const latest = `SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS number FROM ${sequence}`;
+  let settled = 0;
+  let awaited: Taken | null = null;
+
+  return () =>
+    database.read(async (connection) => {
+      const number = readRow(await connection.get(latest, {})).integer("number");
+      const rows = await connection.all(takers, { sequence });
+      const running = new Set(rows.map((row) => readRow(row).text("taker")));
+      if (awaited !== null && ![...awaited.by].some((taker) => running.has(taker))) {
+        settled = Math.max(settled, awaited.number);
+        awaited = null;
+      }
+      if (running.size === 0) settled = Math.max(settled, number);
+      else awaited ??= { number, by: running };
+      return settled;
+    });
 }

@@ -128,8 +128,10 @@ export function createBudgetRepository(
         return 1;
       }),
     raises: () => database.read(() => readAll(administrationStatements.raises, raiseFromRow)),
-    insertRaise: (raise, leaf, most) =>
+    insertRaise: (raise, leaf, most, check) =>
       change(leaf, function* () {
+        const budget = { id: raise.budgetId };
+        yield* checkRow(administrationStatements.budget, budget, budgetFromRow, check);
         const row = raiseToRow(raise, yield* nextNumber());
         const left = readRow(yield* get(administrationStatements.raisesLeft, row)).integer(
           "raises",
@@ -139,8 +141,11 @@ export function createBudgetRepository(
         yield* run(administrationStatements.forgetRaises, row);
         return 1;
       }),
-    removeRaise: ({ budgetId, id }, leaf) =>
-      change(leaf, () => run(administrationStatements.removeRaise, { budget_id: budgetId, id })),
+    removeRaise: ({ budgetId, id }, leaf, check) =>
+      change(leaf, function* () {
+        yield* checkRow(administrationStatements.budget, { id: budgetId }, budgetFromRow, check);
+        return yield* run(administrationStatements.removeRaise, { budget_id: budgetId, id });
+      }),
     reconcile: ({ limit }) => database.read(() => reconcile(limit)),
     counters: (query, paging) =>
       readPage(lists.counters, conditions.ofCounters(query), paging, counterFromRow),

@@ -40,6 +40,7 @@ import { leaseStatements } from "../statements/lease.ts";
 import { openStepStatements } from "../statements/open-step.ts";
 import { transcriptStatements } from "../statements/transcript.ts";
 import { createBudgetRepository, createRateLimitRepository } from "./budget-repository.ts";
+import { createCheckpointRepository } from "./checkpoint-repository.ts";
 import { createAdminTokenRepository, createKeyRepository } from "./key-repository.ts";
 import { createReadPage, insertLeaf, type ReadPage, readById } from "./reading.ts";
 import { createDecisionRepository, createStepRepository } from "./step-repository.ts";
@@ -56,6 +57,7 @@ interface SqlRepositories
     | "rateLimits"
     | "adminTokens"
     | "evidence"
+    | "checkpoints"
     | "usage"
     | "renewLease"
     | "lapsedSteps"
@@ -79,8 +81,8 @@ export function createRepositories(database: ScriptDatabase, dialect: SqlDialect
         database.read(() => readById(sessions, { organizationId, id }, sessionFromRow)),
       list: (query, paging) =>
         readPage(lists.sessions, conditions.ofSessions(query), paging, sessionFromRow),
-      transcript: (organizationId, id, from = 0) =>
-        database.read(() => transcriptOf({ organizationId, id }, from)),
+      transcript: (organizationId, id, from = 0, to = Number.MAX_SAFE_INTEGER) =>
+        database.read(() => transcriptOf({ organizationId, id }, { from, to })),
     },
     steps: createStepRepository(database, dialect, conditions, readPage),
     decisions: createDecisionRepository(database, conditions, readPage),
@@ -88,7 +90,8 @@ export function createRepositories(database: ScriptDatabase, dialect: SqlDialect
     rateLimits: createRateLimitRepository(database, dialect),
     adminTokens: createAdminTokenRepository(database, readPage),
     evidence: createEvidenceRepository(database, dialect, conditions, readPage),
-    usage: createUsageRepository(database, dialect, conditions, readPage),
+    checkpoints: createCheckpointRepository(database, dialect, readPage),
+    usage: createUsageRepository(database, dialect, conditions),
     renewLease: (renewal) => database.write(() => renewLease(dialect, renewal), anyway),
     lapsedSteps: (query) => database.read(() => lapsedSteps(dialect, query)),
   };
@@ -96,10 +99,10 @@ export function createRepositories(database: ScriptDatabase, dialect: SqlDialect
 
 const sessions = { name: "sessions", columns: sessionColumns };
 
-/** The messages of a Session and its ancestors from a position on. */
+/** The parts of a Session and its ancestors that have messages of a range. */
 function* transcriptOf(
   place: { readonly organizationId: Tenant; readonly id: string },
-  from: number,
+  { from, to }: { readonly from: number; readonly to: number },
 ): Script<readonly TranscriptPart[] | null> {
   const last = yield* readById(sessions, place, sessionRecordFromRow);
   if (!last) return null;
@@ -107,7 +110,7 @@ function* transcriptOf(
   const parts: TranscriptPart[] = [];
   for (const { session, end } of lineageOf({ session: (_, id) => origins.get(id) ?? null }, last)) {
     const { organizationId: organization_id, id: session_id } = session;
-    const parameters = { organization_id, session_id, end, from };
+    const parameters = { organization_id, session_id, end: Math.min(end, to), from };
     for (const row of yield* all(transcriptStatements.parts, parameters))
       parts.push(transcriptPart(partFromRow(row), end));
   }

@@ -6,10 +6,9 @@ import { readRow } from "../rows/row-reader.ts";
 import { type UnfoldedPaths, unfoldedFromRow } from "../rows/summed-row.ts";
 import { usageFromRow, usageToRow } from "../rows/usage-row.ts";
 import { all, anyway, get, run, type ScriptDatabase } from "../script.ts";
-import { cursorAt, selectPage } from "../select-page.ts";
+import { cursorAt, pageOf, selectPage } from "../select-page.ts";
 import { unfoldedSteps } from "../summary-page.ts";
 import { writes } from "../writes.ts";
-import type { ReadPage } from "./reading.ts";
 
 const statements = {
   /** The cursor of the last Step that is in the sums. */
@@ -27,7 +26,6 @@ export function createUsageRepository(
   database: ScriptDatabase,
   dialect: SqlDialect,
   conditions: Conditions,
-  readPage: ReadPage,
 ): UsageRepository {
   const unfolded = unfoldedSteps(dialect);
   return {
@@ -59,7 +57,12 @@ export function createUsageRepository(
         for (const hour of hours) yield* run(writes.usageHour.statement, usageToRow(hour));
         return true;
       }, anyway),
-    hours: (asked, paging) =>
-      readPage(lists.usage, conditions.ofUsage(asked), paging, usageFromRow),
+    async hours(asked, paging) {
+      // Its text is constant, too.
+      const where = conditions.ofUsage(asked);
+      const { text, parameters } = selectPage(lists.usage, where, paging, dialect);
+      const rows = await database.read(() => all(text, parameters));
+      return pageOf(lists.usage, rows, paging.limit, usageFromRow);
+    },
   };
 }

@@ -2,11 +2,18 @@ import { type UsageDetail, type UsageHour, usageDetails } from "@tollgate/core/s
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
 
-export const usageColumns = ["organization_id", "detail", "hour", "id", "folded"] as const;
+export const usageColumns = [
+  "organization_id",
+  "detail",
+  "hour",
+  "id",
+  "names",
+  "figures",
+] as const;
 
 /** Sums by hour as the parameters of their row. */
-export function usageToRow({ organizationId, detail, hour, id, folded }: UsageHour): SqlParameters {
-  return { organization_id: organizationId, detail, hour, id, folded };
+export function usageToRow({ organizationId, ...row }: UsageHour): SqlParameters {
+  return { organization_id: organizationId, ...row };
 }
 
 /** Sums by hour from a row of `usageColumns`. */
@@ -17,7 +24,8 @@ export function usageFromRow(row: unknown): UsageHour {
     detail: detailOf(read.text("detail")),
     hour: read.integer("hour"),
     id: read.text("id"),
-    folded: read.text("folded"),
+    names: read.text("names"),
+    figures: read.bytes("figures"),
   };
 }
 

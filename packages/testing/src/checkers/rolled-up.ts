@@ -1,6 +1,5 @@
 import {
   createUsageFold,
-  foldedFromText,
   inDetail,
   type Store,
   type SummaryDimension,
@@ -39,7 +38,7 @@ async function addRolledUp(store: Store, organizationId: string, fold: UsageFold
   for (const detail of usageDetails) {
     const hours = { organizationId, detail };
     for (const row of await everyRow((paging) => store.usage.hours(hours, paging)))
-      for (const steps of foldedFromText(row)) fold.addSteps(steps);
+      fold.addHour(row);
   }
   let cursor = await store.usage.mark(organizationId);
   for (;;) {
