@@ -11,6 +11,7 @@ export {
   administrationSchemas,
   dimensionsSchema,
   exportOptions,
+  maxTranscriptMessages,
   pagingSchema,
   seriesOptions,
 } from "./administration/schemas.ts";
@@ -19,10 +20,10 @@ export { toBudget } from "./budgets/read-budget.ts";
 export { type AdminRole, adminRoles } from "./domain/admin-token.ts";
 export { changeKinds } from "./domain/change-kind.ts";
 export { defaultLimits, type Limits } from "./domain/limits.ts";
-export { isErrorCode } from "./errors/codes.ts";
+export { codesOfAdminStatus, isErrorCode } from "./errors/codes.ts";
 export { administrationFailure } from "./errors/gateway-error.ts";
 export { type GatewayResponse, toResponse } from "./http/gateway-response.ts";
 export { bearerToken, requireSmallHeaders } from "./http/headers.ts";
 export { pathAfter, queryOf } from "./http/path-after-v1.ts";
-export { type BodyRoom, parseBody, readBody } from "./http/read-body.ts";
+export { type BodyReading, type BodyRoom, parseBody, readBody } from "./http/read-body.ts";
 export { orTimeout } from "./kernel/bounded-wait.ts";

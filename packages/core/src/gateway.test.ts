@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { requireGateway } from "./gateway.ts";
+import { createGateway, requireGateway } from "./gateway.ts";
 
 const call = "tollgate(gateway)";
 
@@ -19,5 +19,19 @@ describe("requireGateway", () => {
     expect(() => requireGateway(value, call)).toThrow(
       `${call} needs a gateway from createGateway, but got ${given}.`,
     );
+  });
+});
+
+describe("createGateway on an older Node", () => {
+  it("names the releases that it requires", () => {
+    const { withResolvers } = Promise;
+    Reflect.deleteProperty(Promise, "withResolvers");
+    try {
+      expect(() => Reflect.apply(createGateway, null, [{}])).toThrow(
+        "Tollgate requires Node 22.22.3 or a later 22, or Node 24.15 or later.",
+      );
+    } finally {
+      Object.assign(Promise, { withResolvers });
+    }
   });
 });

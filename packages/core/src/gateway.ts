@@ -6,16 +6,13 @@ import { createChanges } from "./administration/changes.ts";
 import { createConfigured } from "./administration/configured.ts";
 import { createConnections } from "./administration/connections.ts";
 import { createDecisions } from "./administration/decisions.ts";
+import { createEvidence, type Evidence } from "./administration/evidence.ts";
 import { createKeys, ensureKey } from "./administration/keys.ts";
 import { withStoreErrors } from "./administration/method.ts";
 import { createRateLimits } from "./administration/rate-limits.ts";
 import { createSessions } from "./administration/sessions.ts";
 import { createSteps } from "./administration/steps.ts";
-import {
-  reconcileUsage,
-  type UsageReconciliation,
-  type UsageReconciliationOptions,
-} from "./administration/usage-reconciliation.ts";
+import { reconcileUsage } from "./administration/usage-reconciliation.ts";
 import type { HostCaller } from "./contracts/authenticate.ts";
 import type { Observer } from "./contracts/observer.ts";
 import { createConversations } from "./endpoints/endpoint.ts";
@@ -70,6 +67,8 @@ export interface Gateway extends RequestHandlers, Administration {
   readonly health: () => Promise<Health>;
   /** How busy this process is now. Reads counters in memory, so it is cheap enough for every scrape. */
   readonly status: () => GatewayStatus;
+  /** Seals the evidence into signed logs, and verifies them. */
+  readonly evidence: Evidence;
   /** Rejects unless the store has the schema of this release. Unlike `ready()`, it changes nothing. */
   checkStore(): Promise<void>;
   /**
@@ -83,12 +82,6 @@ export interface Gateway extends RequestHandlers, Administration {
    */
   rollUp(): Promise<number>;
   /**
-   * Adds up the Steps of a range again and compares them with the sums by hour that summaries read. Changes nothing without
-   * `repair`. Default: the last 30 days, or as far back as `retention.activity` keeps Steps.
-   * @throws GatewayError `invalid_argument` for an invalid range
-   */
-  reconcileUsage(options: UsageReconciliationOptions): Promise<UsageReconciliation>;
-  /**
    * Rejects new requests, waits for running Steps to settle, ends the remaining ones with an error, and closes providers
    * and store. All of it takes at most `within`, or `deadlines.close` (25 s). Recovery settles Steps that take longer.
    * Safe to call twice: a call with a shorter bound ends it sooner.
@@ -100,11 +93,12 @@ export interface Gateway extends RequestHandlers, Administration {
 
 /**
  * Creates a gateway. It opens nothing until its first use, so it is safe in a build step.
- * @throws GatewayError `invalid_configuration` with every problem of the options
+ * @throws GatewayError `invalid_configuration` with every problem of the options, or on an older Node
  */
 export function createGateway<const Providers extends GatewayOptions["providers"]>(
   options: GatewayOptions<keyof Providers & string> & { readonly providers: Providers },
 ): Gateway {
+  requireRuntime();
   const context = readOptions(options);
   const { store, clock } = context;
   const lastUsed = createLastUsed(store.keys, clock);
@@ -143,6 +137,7 @@ export function createGateway<const Providers extends GatewayOptions["providers"
     changes: createChanges(context, ready),
     ...createConfigured(context),
     decisions: createDecisions(context, ready),
+    evidence: createEvidence(context, ready),
     observe: context.observe,
     ready,
     health: createHealthCheck(context, lifecycle, maintenance),
@@ -167,6 +162,15 @@ export function createGateway<const Providers extends GatewayOptions["providers"
     close: lifecycle.close,
     [Symbol.asyncDispose]: () => lifecycle.close(),
   };
+}
+
+/** An older Node would fail with a TypeError somewhere later. */
+function requireRuntime(): void {
+  if ("withResolvers" in Promise) return;
+  throw new GatewayError(
+    "invalid_configuration",
+    "Tollgate requires Node 22.22.3 or a later 22, or Node 24.15 or later.",
+  );
 }
 
 /**

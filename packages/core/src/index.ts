@@ -42,6 +42,13 @@ export type {
 } from "./administration/corrections.ts";
 export type { DecisionFilter, DecisionRecord, Decisions } from "./administration/decisions.ts";
 export type { IfMatch } from "./administration/etag.ts";
+export type {
+  CheckpointFilter,
+  CheckpointRecord,
+  Evidence,
+  LogRecord,
+  VerifyOptions,
+} from "./administration/evidence.ts";
 export type { ExportFormat, ExportOptions } from "./administration/export.ts";
 export type { Idempotent, NotIdempotent } from "./administration/idempotency.ts";
 export type {
@@ -68,6 +75,7 @@ export type {
   SessionRecord,
   Sessions,
   TranscriptEntry,
+  TranscriptReference,
 } from "./administration/sessions.ts";
 export type {
   MissingContent,
@@ -96,6 +104,7 @@ export type { RateLimitConfiguration } from "./budgets/rate-limits.ts";
 export type { BudgetConfiguration, BudgetLimit } from "./budgets/read-budget.ts";
 export type { SecretKeys } from "./connections/key-ring.ts";
 export type { Authenticate, HostCaller } from "./contracts/authenticate.ts";
+export type { EvidenceSigner } from "./contracts/evidence-signer.ts";
 export type {
   FailedRequest,
   GatewayEvent,
@@ -124,6 +133,8 @@ export type {
 } from "./endpoints/request-handlers.ts";
 export type { ErrorCode } from "./errors/codes.ts";
 export { errorBody, GatewayError } from "./errors/gateway-error.ts";
+export { type Ed25519PrivateKey, ed25519Signer } from "./evidence/ed25519-signer.ts";
+export type { LogProblem, VerifiedLog } from "./evidence/verify-log.ts";
 export { createGateway, type Gateway, requireGateway } from "./gateway.ts";
 export type { BridgedRequest, GatewayRequest, RequestHeaders } from "./http/gateway-request.ts";
 export type { GatewayResponse, StreamBody, TextSink } from "./http/gateway-response.ts";

@@ -1,6 +1,7 @@
 import { defaultRetryRules } from "./attempts/retry.ts";
 import { budgetSchema, rateLimitSchema } from "./budgets/schema.ts";
 import type { Authenticate } from "./contracts/authenticate.ts";
+import { type EvidenceSigner, isSignerName, signerNameRule } from "./contracts/evidence-signer.ts";
 import type { Observer, TraceParent } from "./contracts/observer.ts";
 import { leadingSystems } from "./domain/api-key.ts";
 import { defaultDeadlines, defaultLimits } from "./domain/limits.ts";
@@ -63,6 +64,28 @@ const upstream: Schema<UpstreamConfiguration> = z
 
 const { allowDuplicates: _flag, ...countedRules } = defaultRetryRules;
 
+const evidenceSigner = instance(
+  "must be a signer of contract 1, such as ed25519Signer(…)",
+  1,
+).check(
+  z.refine((signer: Partial<EvidenceSigner>) => isSignerName(signer.name), {
+    path: ["name"],
+    error: signerNameRule,
+  }),
+  z.refine(({ publicKey }: Partial<EvidenceSigner>) => isPublicKey(publicKey), {
+    path: ["publicKey"],
+    error: "must be an Ed25519 public key of 32 bytes",
+  }),
+  z.refine(({ sign }: Partial<EvidenceSigner>) => typeof sign === "function", {
+    path: ["sign"],
+    error: "must be a function",
+  }),
+);
+
+function isPublicKey(key: unknown): boolean {
+  return key instanceof Uint8Array && key.length === 32;
+}
+
 /** The options of a gateway that are plain data, except its policy and its prices. */
 const settings = {
   budgets: z.exactOptional(z.array(budgetSchema)),
@@ -112,6 +135,9 @@ export const gatewayOptionsSchema = z.strictObject({
   ),
   prices: z.exactOptional(instance("must be a price book or a table of prices", null)),
   secrets: z.exactOptional(instance("must be { current, keys } or a SecretBox", null)),
+  evidence: z.exactOptional(
+    z.strictObject({ signer: evidenceSigner, alarmAfter: z.exactOptional(wait) }),
+  ),
   authenticate: z.exactOptional(callable<Authenticate>()),
   observers: z.exactOptional(z.array(callable<Observer>())),
   traceparent: z.exactOptional(callable<TraceParent>()),

@@ -3,6 +3,7 @@ import type { RateLimitConfiguration } from "./budgets/rate-limits.ts";
 import type { BudgetConfiguration } from "./budgets/read-budget.ts";
 import type { SecretKeys } from "./connections/key-ring.ts";
 import type { Authenticate } from "./contracts/authenticate.ts";
+import type { EvidenceSigner } from "./contracts/evidence-signer.ts";
 import type { Observer, TraceParent } from "./contracts/observer.ts";
 import type { Policy } from "./contracts/policy.ts";
 import type { PriceBook } from "./contracts/price-book.ts";
@@ -82,6 +83,11 @@ export interface GatewayOptions<Gateway extends string = string> {
   readonly headerPrefix?: string;
   /** Identifies the caller before the API key is checked: users already signed in to your app don't need a key. */
   readonly authenticate?: Authenticate;
+  /**
+   * Seals the evidence leaves into logs with signed checkpoints, in the background. Default: leaves aren't sealed. The gateway
+   * is degraded if a leaf waits longer than `alarmAfter` (60 s). Other processes may seal the same logs.
+   */
+  readonly evidence?: { readonly signer: EvidenceSigner; readonly alarmAfter?: Duration };
   /** Called with every event. Their errors are ignored. */
   readonly observers?: readonly Observer[];
   /**

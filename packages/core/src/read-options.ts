@@ -15,10 +15,12 @@ import { listed, lowerAscii } from "./domain/pattern.ts";
 import type { RateLimit } from "./domain/rate-limit.ts";
 import { defaultRetention, type Retention } from "./domain/retention.ts";
 import type { Problem } from "./errors/gateway-error.ts";
+import { createSequencer, type Sequencer } from "./evidence/sequencer.ts";
 import { copiedBytes } from "./idempotency/claim.ts";
 import { invalidInput, problemAt, read, tryRead } from "./input/read.ts";
 import { type Clock, systemClock } from "./kernel/clock.ts";
 import { type Duration, parseDuration } from "./kernel/duration.ts";
+import { createAfterReads } from "./kernel/event-loop.ts";
 import { createRandomIds } from "./kernel/ids.ts";
 import { createProcessLoad } from "./kernel/process-load.ts";
 import { createTimers } from "./kernel/timers.ts";
@@ -77,7 +79,8 @@ export function readOptions(options: GatewayOptions): GatewayContext {
   ];
   if (problems.length > 0) throw invalidInput(problems, "invalid_configuration");
 
-  const { limits, deadlines } = boundsOf(checked);
+  const bounds = boundsOf(checked);
+  const { limits, deadlines } = bounds;
   const { clock = systemClock, ids = createRandomIds() } = options;
   const observing = createObserving(options);
   const { notify } = observing;
@@ -105,16 +108,15 @@ export function readOptions(options: GatewayOptions): GatewayContext {
     ),
     dataClasses,
     headerNames: headerNames(options.headerPrefix ?? "X-Service-"),
-    limits,
-    deadlines,
+    ...bounds,
     retention: retention.retention,
-    retry: { ...defaultRetryRules, ...checked.retries },
     onDisconnect: options.onDisconnect ?? null,
     ...readingOf(options),
     latencies: createLatencies(router.virtualModels),
     upstreams: createUpstreams(checked.upstreams ?? {}, clock, notify),
     ...createKeyLimits(limits, clock),
     admission: createAdmission(options.load, { ...limits, turn: deadlines.turn }, clock),
+    sequencer: readSequencer(options, { clock, notify }),
     openSteps: createOpenSteps(ids.uuid()),
     clock,
     timers: createTimers(clock),
@@ -123,12 +125,13 @@ export function readOptions(options: GatewayOptions): GatewayContext {
   };
 }
 
-/** How the conversations of requests are read. */
+/** How requests and their conversations are read. */
 function readingOf({
   toolOutputs = "text",
   sessions = {},
-}: GatewayOptions): Pick<GatewayContext, "toolOutputs" | "leadingSystem"> {
-  return { toolOutputs, leadingSystem: sessions.leadingSystem ?? "history" };
+}: GatewayOptions): Pick<GatewayContext, "toolOutputs" | "leadingSystem" | "afterReads"> {
+  const leadingSystem = sessions.leadingSystem ?? "history";
+  return { toolOutputs, leadingSystem, afterReads: createAfterReads() };
 }
 
 /** How often an API key may do what no rate limit counts, because it opens no Step. */
@@ -154,6 +157,7 @@ const instances = [
   "policy",
   "prices",
   "secrets",
+  "evidence",
   "authenticate",
   "clock",
   "ids",
@@ -168,8 +172,13 @@ function checkShapes(options: GatewayOptions) {
   });
 }
 
-function boundsOf({ limits, deadlines = {} }: Pick<GatewayOptions, "limits" | "deadlines">) {
+function boundsOf({
+  limits,
+  deadlines = {},
+  retries,
+}: Pick<GatewayOptions, "limits" | "deadlines" | "retries">) {
   return {
+    retry: { ...defaultRetryRules, ...retries },
     limits: { ...defaultLimits, ...limits },
     deadlines: { ...defaultDeadlines, ...millisecondsOf(deadlines) },
   };
@@ -210,6 +219,23 @@ function readVault(
   return createCredentialSealer({
     ...parts,
     box: "wrap" in secrets ? secrets : createKeyRing(secrets, parts.ids),
+  });
+}
+
+/** How long a leaf may wait to be sealed, in milliseconds. */
+const defaultAlarm = 60_000;
+
+function readSequencer(
+  { store, evidence }: Pick<GatewayOptions, "store" | "evidence">,
+  parts: Pick<Parameters<typeof createSequencer>[0], "clock" | "notify">,
+): Sequencer | null {
+  if (evidence === undefined) return null;
+  const { signer, alarmAfter } = evidence;
+  return createSequencer({
+    ...parts,
+    checkpoints: store.checkpoints,
+    signer,
+    alarmAfter: alarmAfter === undefined ? defaultAlarm : (parseDuration(alarmAfter) ?? 0),
   });
 }
 

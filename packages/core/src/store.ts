@@ -1,4 +1,5 @@
 /** The contract of stores, and the pure functions that all of them share. */
+export type * from "./contracts/checkpoint-repository.ts";
 export type * from "./contracts/key-repository.ts";
 export type * from "./contracts/repositories.ts";
 export type * from "./contracts/retention.ts";
@@ -14,6 +15,7 @@ export type * from "./domain/budget.ts";
 export { budgetPeriods, isBudgetUnit, isSameCounter } from "./domain/budget.ts";
 export type { Owner } from "./domain/caller.ts";
 export { type ChangeKind, isChangeKind, nonChangeKinds } from "./domain/change-kind.ts";
+export type * from "./domain/checkpoint.ts";
 export type * from "./domain/correction.ts";
 export { type CursorPlace, decodeCursor, encodeCursor } from "./domain/cursor.ts";
 export type * from "./domain/evidence-leaf.ts";
@@ -26,6 +28,7 @@ export {
   type StepAssignment,
 } from "./domain/leaf-template.ts";
 export type * from "./domain/obligations.ts";
+export type { PackedSteps } from "./domain/packed-hours.ts";
 export { lowerAscii } from "./domain/pattern.ts";
 export type * from "./domain/policy-decision.ts";
 export type { Price, PriceSource } from "./domain/price.ts";
@@ -53,7 +56,6 @@ export type * from "./domain/usage-group.ts";
 export {
   correctionHours,
   createHourFold,
-  foldedFromText,
   inDetail,
   type UsageDetail,
   type UsageHour,

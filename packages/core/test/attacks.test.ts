@@ -158,9 +158,10 @@ describe("an answer", () => {
       const other = await createKey({ organizationId: "organization-2", userId: "user-2" });
       const asked = [key, key, other.key, other.key];
       for (const [number, { secret }] of asked.entries()) {
-        provider.reply(`answer ${number}`);
-        const answer = await gateway.fetch(request(secret, { temperature: 0 }));
-        expect(await answer.text()).toContain(`answer ${number}`);
+        const said = 7_654_320 + number;
+        provider.reply({ text: `answer ${said}`, embeddings: [[said]] });
+        const answer = await gateway.fetch(request(secret));
+        expect(await answer.text()).toContain(`${said}`);
       }
       expect(provider.calls).toHaveLength(asked.length);
     },
@@ -235,17 +236,27 @@ interface Family {
   readonly path: string;
   /** The list of messages in its bodies. */
   readonly list: string;
+  /** One entry of the list, and how many are allowed. */
+  readonly entry: (content: string) => unknown;
+  readonly maxEntries: number;
   /** The fields that every body needs. */
   readonly fields: object;
-  readonly tool: (schema: unknown, at?: number) => object;
-  /** A field whose value is any integer. */
-  readonly integer: string;
+  /** Null for an endpoint without tools. */
+  readonly tool: ((schema: unknown, at?: number) => object) | null;
+  /** A field whose value is an integer, and the largest one. */
+  readonly integer: readonly [name: string, largest: number];
+  /** A field whose value is a number. */
+  readonly number: string;
   /** Whether its metadata has keys of the client's choice. */
   readonly hasMetadata: boolean;
 }
 
+const conversation = { entry: user, maxEntries: 2_000, number: "temperature" };
+const largest = 9_007_199_254_740_991;
+
 const families: readonly Family[] = [
   {
+    ...conversation,
     path: "chat/completions",
     list: "messages",
     fields: {},
@@ -253,10 +264,11 @@ const families: readonly Family[] = [
       type: "function",
       function: { name: `tool_${at}`, parameters },
     }),
-    integer: "seed",
+    integer: ["seed", largest],
     hasMetadata: true,
   },
   {
+    ...conversation,
     path: "responses",
     list: "input",
     fields: {},
@@ -266,15 +278,27 @@ const families: readonly Family[] = [
       parameters,
       strict: false,
     }),
-    integer: "max_output_tokens",
+    integer: ["max_output_tokens", largest],
     hasMetadata: true,
   },
   {
+    ...conversation,
     path: "messages",
     list: "messages",
     fields: { max_tokens: 64 },
     tool: (input_schema, at = 0) => ({ name: `tool_${at}`, input_schema }),
-    integer: "top_k",
+    integer: ["top_k", largest],
+    hasMetadata: false,
+  },
+  {
+    path: "embeddings",
+    list: "input",
+    entry: (content) => content,
+    maxEntries: 2_048,
+    fields: {},
+    tool: null,
+    integer: ["dimensions", 65_536],
+    number: "dimensions",
     hasMetadata: false,
   },
 ];
@@ -288,35 +312,39 @@ type BadBody = readonly [
 /** Bodies that must cost nothing, and the largest ones of their kind that are accepted. */
 function bodiesOf({
   list,
+  entry,
+  maxEntries,
   fields,
   tool,
-  integer,
+  integer: [integer, largestInteger],
+  number,
   hasMetadata,
 }: Family): Readonly<Record<string, readonly BadBody[]>> {
   const bodyOf = (more: object): string =>
     JSON.stringify({
       model: "test/tollgate/scripted",
-      [list]: [user("Hello")],
+      [list]: [entry("Hello")],
       ...fields,
       ...more,
     });
   const good = bodyOf({});
-  const schema = (depth: number) => bodyOf({ tools: [tool({ type: "object", x: nested(depth) })] });
+  const schema = (depth: number) =>
+    bodyOf({ tools: [tool?.({ type: "object", x: nested(depth) })] });
   const tools = (count: number) =>
-    bodyOf({ tools: many(count, (at) => tool({ type: "object" }, at)) });
-  const messages = (count: number) => bodyOf({ [list]: many(count, () => user("x")) });
+    bodyOf({ tools: many(count, (at) => tool?.({ type: "object" }, at)) });
+  const entries = (count: number) => bodyOf({ [list]: many(count, () => entry("x")) });
   const beginning = (text: string) => good.replace("{", `{${text},`);
   const bytes = (text: string) => Buffer.from(good.replace("Hello", text), "latin1");
   return {
     "nests too deeply (S30)": [
       ["a message", good.replace('"Hello"', `${"[".repeat(5_000)}${"]".repeat(5_000)}`), good],
-      ["a schema", schema(33), schema(30)],
+      ...(tool ? [["a schema", schema(33), schema(30)] as const] : []),
       ["nothing but brackets", "[".repeat(100_000), good],
       ["an unknown field", bodyOf({ x: nested(64) }), good],
     ],
     "has too many values (S31)": [
-      ["messages", messages(2_001), messages(2_000)],
-      ["tools", tools(129), tools(128)],
+      [list, entries(maxEntries + 1), entries(maxEntries)],
+      ...(tool ? [["tools", tools(129), tools(128)] as const] : []),
       ["members", bodyOf(keys(257)), good],
       ...(hasMetadata
         ? [["metadata", bodyOf({ metadata: keys(17) }), bodyOf({ metadata: keys(16) })] as const]
@@ -332,9 +360,9 @@ function bodiesOf({
       [
         "an integer beyond 2^53",
         beginning(`"${integer}":9007199254740993`),
-        bodyOf({ [integer]: 9_007_199_254_740_991 }),
+        bodyOf({ [integer]: largestInteger }),
       ],
-      ["a number beyond all bounds", beginning('"temperature":1e400'), bodyOf({ temperature: 1 })],
+      ["a number beyond all bounds", beginning(`"${number}":1e400`), bodyOf({ [number]: 1 })],
     ],
     "is not well-formed Unicode (S33)": [
       [

@@ -1,4 +1,5 @@
-import type { BudgetConfiguration } from "@tollgate/core";
+import { type BudgetConfiguration, everyOrganization } from "@tollgate/core";
+import { etagOf } from "@tollgate/core/administration";
 import { countingIds, createTestGateway, type TestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { stores } from "./stores.ts";
@@ -130,6 +131,9 @@ describe.each(stores)("a budget at run time on %s", (_, open) => {
     expect(seen).toEqual(kinds.map((kind) => `budget.${kind}`));
     const { data } = await gateway.changes.list({ organizationId: "acme" });
     expect(data.map(({ kind }) => kind).toReversed()).toEqual(seen);
+    const raise = { id, amount: 5, at: Date.UTC(2026, 0, 1), until: Date.UTC(2026, 1, 1) };
+    const raises = data.map(({ facts }) => facts["raise"]).toReversed();
+    expect(raises).toEqual([undefined, undefined, raise, raise, undefined]);
   });
 
   it("is in an organization's changes only if its scope names no other organization", async () => {
@@ -139,6 +143,29 @@ describe.each(stores)("a budget at run time on %s", (_, open) => {
       await gateway.budgets.create({ ...two, id: `b${at}`, scope: { organization } });
     const { data } = await gateway.changes.list({ organizationId: "acme" });
     expect(data.map(({ subject }) => subject)).toEqual(["b2", "b1", "b0"]);
+    const all = await gateway.changes.list({
+      organizationId: everyOrganization,
+      kind: "budget.created",
+    });
+    expect(all.data.map(({ organizationId }) => organizationId)).toEqual([
+      null,
+      "acme",
+      "acme",
+      "acme",
+    ]);
+  });
+
+  it("is created only under an id that nothing was counted under, if asked to", async () => {
+    const test = await createTestGateway({ store: open() });
+    const { budgets, rateLimits } = test.gateway;
+    await budgets.create({ ...two, unused: true });
+    expect(await statuses(test, 1)).toEqual([200]);
+    await budgets.remove({ id: "b" });
+    const used = { code: "invalid_argument", param: "id" };
+    await expect(budgets.create({ ...two, unused: true })).rejects.toMatchObject(used);
+    const rate = { id: "b", limit: { concurrentSteps: 1 }, unused: true };
+    await expect(rateLimits.create(rate)).rejects.toMatchObject(used);
+    expect(await budgets.create(two)).toMatchObject({ id: "b", limit: 2 });
   });
 });
 
@@ -206,6 +233,28 @@ describe.each(stores)("a raise on %s", (_, open) => {
       code: "invalid_argument",
       param: "raiseId",
     });
+  });
+
+  it("is made and cancelled only while its budget is as it was read, if asked to", async () => {
+    const { gateway } = await createTestGateway({ store: open(), budgets: [two] });
+    const { budgets } = gateway;
+    const asked = { id: "b", by: { requests: 1 }, until: "2026-02-01T00:00:00Z" };
+    const seen = etagOf(await budgets.get({ id: "b" }));
+    const raise = await budgets.raise({ ...asked, ifMatch: seen });
+    const stale = { code: "precondition_failed" };
+    await expect(budgets.raise({ ...asked, ifMatch: "stale" })).rejects.toMatchObject(stale);
+    for (const raiseId of [raise.id, "unknown"])
+      await expect(
+        budgets.cancelRaise({ id: "b", raiseId, ifMatch: "stale" }),
+      ).rejects.toMatchObject(stale);
+    for (const unknown of [{ raiseId: "unknown" }, { raiseId: "unknown", ifMatch: seen }])
+      await expect(budgets.cancelRaise({ id: "b", ...unknown })).rejects.toMatchObject({
+        code: "invalid_argument",
+        param: "raiseId",
+      });
+    expect(await budgets.raises({ id: "b" })).toEqual([raise]);
+    await budgets.cancelRaise({ id: "b", raiseId: raise.id, ifMatch: seen });
+    expect(await budgets.raises({ id: "b" })).toEqual([]);
   });
 
   it("rejects an invalid raise, and leaves nothing behind", async () => {

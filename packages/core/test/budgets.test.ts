@@ -3,7 +3,7 @@ import { ProviderError } from "@tollgate/core/provider";
 import type { Store } from "@tollgate/core/store";
 import { countingIds, createTestGateway, type TestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
-import { endpoints } from "./endpoints.ts";
+import { endpoints, isConversation } from "./endpoints.ts";
 import { type EventLog, eventLog } from "./event-log.ts";
 import { stores } from "./stores.ts";
 import { failureOf } from "./wire.ts";
@@ -85,13 +85,24 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
   const down = new ProviderError("Down.", { reason: "down", delivery: "unknown" });
   const busy = { reason: "status_503", delivery: "answered", status: 503 } as const;
 
-  /** Each way in which a request can end, and the amounts it settles on three budgets. */
+  type Amounts = readonly [requests: number, tokens: number, usd: number];
+
+  /**
+   * Each way in which a request can end, and the amounts it settles on three budgets: of a conversation, and of embeddings,
+   * which can't end in mid-stream.
+   */
   const endings: readonly (readonly [
     name: string,
     run: (test: TestGateway, log: EventLog) => Promise<unknown>,
-    settled: readonly [requests: number, tokens: number, usd: number],
+    settled: Amounts,
+    embedded?: Amounts,
   ])[] = [
-    ["completed, plain", ({ gateway, chat }) => textOf(gateway.fetch(chat())), [1, 15, 20_000]],
+    [
+      "completed, plain",
+      ({ gateway, chat }) => textOf(gateway.fetch(chat())),
+      [1, 15, 20_000],
+      [1, 10, 10_000],
+    ],
     [
       "completed, streamed",
       ({ gateway, chat }) => textOf(gateway.fetch(chat({ stream: true }))),
@@ -101,10 +112,12 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
       "refused by the policy",
       ({ gateway, chat }) => textOf(gateway.fetch(chat({ model: "test/a/forbidden" }))),
       [0, 0, 0],
+      [0, 0, 0],
     ],
     [
       "refused by one of its budgets",
       ({ gateway, chat }) => textOf(gateway.fetch(chat({ model: "test/a/dear" }))),
+      [0, 0, 0],
       [0, 0, 0],
     ],
     [
@@ -114,6 +127,7 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
         return clock.until(textOf(gateway.fetch(chat())));
       },
       [1, 0, 0],
+      [1, 0, 0],
     ],
     [
       "failed, before the first event, outcome unknown",
@@ -122,6 +136,7 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
         return textOf(gateway.fetch(chat()));
       },
       [1, 20, 30_000],
+      [1, 10, 10_000],
     ],
     [
       "failed in mid-stream",
@@ -138,6 +153,7 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
         return clock.until(textOf(gateway.fetch(chat())));
       },
       [1, 20, 30_000],
+      [1, 10, 10_000],
     ],
     [
       "client gone in mid-stream",
@@ -177,15 +193,19 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
         await log.seeing("step.settled");
       },
       [1, 15, 20_000],
+      [1, 10, 10_000],
     ],
   ];
 
   const everywhere = endpoints.flatMap((endpoint) =>
-    endings.map(([name, ...ending]) => [endpoint.name, name, endpoint, ...ending] as const),
+    endings.flatMap(([name, run, settled, embedded]) => {
+      const amounts = isConversation(endpoint) ? settled : embedded;
+      return amounts ? [[endpoint.name, name, endpoint, run, amounts] as const] : [];
+    }),
   );
 
   it.each(everywhere)("holds nothing after %s that %s (B2, S17)", async (...of) => {
-    const [, , { request, cap }, run, settled] = of;
+    const [, , endpoint, run, settled] = of;
     const log = eventLog();
     const policy = definePolicy({
       rules: [permit("all"), forbid("forbidden", { model: "test/a/forbidden" })],
@@ -193,7 +213,9 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
     const prices = { "test/a/dear": { input: 1, output: 1 } };
     const { observers } = log;
     const test = await createTestGateway({ store: open(), policy, budgets, prices, observers });
-    const chat = (fields: object = {}) => request(test.key.secret, { [cap]: 10, ...fields });
+    const capped = isConversation(endpoint) ? { [endpoint.cap]: 10 } : {};
+    const chat = (fields: object = {}) =>
+      endpoint.request(test.key.secret, { ...capped, ...fields });
     await run({ ...test, chat }, log);
     const [requests, tokens, usd] = settled;
     const ended = async (id: string) =>

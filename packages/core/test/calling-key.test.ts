@@ -137,6 +137,23 @@ describe("GET /v1/key", () => {
     expect(await (await gateway.fetch(ask(key.secret))).text()).toContain('"id":"new"');
   });
 
+  it("shows all of a limit that nothing has counted yet", async () => {
+    const { gateway, key } = await createTestGateway({
+      budgets: [{ id: "day", limit: { requests: 3 }, period: "day" }],
+      rateLimits: [
+        { id: "pace", limit: { requests: 60 }, per: "minute", burst: 5 },
+        { id: "at-once", limit: { concurrentSteps: 4 } },
+      ],
+    });
+    expect(await (await gateway.fetch(ask(key.secret))).json()).toMatchObject({
+      budgets: [{ id: "day", remaining: 3 }],
+      rate_limits: [
+        { id: "pace", remaining: 5, reset_ms: 0 },
+        { id: "at-once", remaining: 4 },
+      ],
+    });
+  });
+
   it("shows at most 100 budgets, and says that there are more", async () => {
     const budgets = Array.from({ length: 101 }, (_, index) => {
       return { id: `b${index}`, limit: { requests: 1 }, period: "day" } as const;

@@ -1,5 +1,12 @@
-import { type ChangeRecord, createRandomIds, everyOrganization } from "@tollgate/core";
+import {
+  type ChangeRecord,
+  createGateway,
+  createRandomIds,
+  everyOrganization,
+} from "@tollgate/core";
 import { definePolicy, permit } from "@tollgate/core/policy";
+import type { Store } from "@tollgate/core/store";
+import { memoryStore } from "@tollgate/store-memory";
 import { createTestGateway, scriptedProvider } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { stores } from "./stores.ts";
@@ -83,6 +90,32 @@ describe.each(stores)("changes on %s", (_, open) => {
     ]);
   });
 
+  it("are there for a gateway's first call", async () => {
+    const gateway = createGateway({
+      store: open(),
+      providers: { test: scriptedProvider() },
+      policy: policyOf("1"),
+    });
+    const { data } = await gateway.changes.list({ organizationId: everyOrganization });
+    expect(data).toMatchObject([{ kind: "policy.changed", subject: "1" }]);
+    await gateway.close();
+  });
+
+  it("are exported with every column", async () => {
+    const { gateway, key } = await createTestGateway({ store: open(), key: { actor } });
+    const { organizationId } = key;
+    const { data } = await gateway.changes.list({ organizationId });
+    const file = gateway.changes.export({ organizationId }, { format: "csv" });
+    const [{ id = "", facts = {} } = {}] = data;
+    const quoted = JSON.stringify(facts).replaceAll('"', '""');
+    expect(await new Response(file).text()).toBe(
+      [
+        "id,at,organizationId,kind,actor,subject,facts\r\n",
+        `${id},2026-01-01T00:00:00.000Z,${organizationId},key.created,${actor},${key.id},"${quoted}"\r\n`,
+      ].join(""),
+    );
+  });
+
   it("refuse unknown filters", async () => {
     const { gateway, key } = await createTestGateway({ store: open() });
     const { organizationId } = key;
@@ -112,4 +145,29 @@ describe.each(stores)("changes on %s", (_, open) => {
       await refusing("endpoint", gateway.activity.summarize(of("endpoint"), []));
     }
   });
+});
+
+it.each([
+  ["k1", "k1"],
+  [{ id: "k1" }, "k1"],
+  [{ id: 7 }, null],
+  [{}, null],
+  [7, null],
+  [null, null],
+])("a change whose record has %j for its subject states %j", async (fact, subject) => {
+  const store = memoryStore();
+  const edited: Store = {
+    ...store,
+    evidence: {
+      ...store.evidence,
+      async changes(query, paging) {
+        const page = await store.evidence.changes(query, paging);
+        const meta = JSON.stringify({ key: fact });
+        return { ...page, data: page.data.map((leaf) => ({ ...leaf, meta })) };
+      },
+    },
+  };
+  const { gateway, key } = await createTestGateway({ store: edited });
+  const { data } = await gateway.changes.list({ organizationId: key.organizationId });
+  expect(data).toMatchObject([{ kind: "key.created", subject }]);
 });

@@ -97,6 +97,21 @@ describe.each(stores)("a correction on %s", (_, open) => {
     expect(corrected).toMatchObject({ costNanoUsd: 1_100, promptTokens: 10, completionTokens: 5 });
   });
 
+  it("of tokens alone charges nothing for an attempt whose price is unknown", async () => {
+    const soft = budgets.map((budget) => ({ ...budget, mode: "soft" }) as const);
+    const test = await createTestGateway({ store: open(), models: {}, budgets: soft });
+    const { gateway, chat, key } = test;
+    const { organizationId } = key;
+    await completionOf(gateway.fetch(chat()));
+    const [step] = (await gateway.steps.list({ organizationId })).data;
+    const place = { organizationId, id: step?.id ?? "", reason: "counted again" };
+    const usage = { promptTokens: 20, completionTokens: 30 };
+    expect(await gateway.steps.correct({ ...place, usage })).toMatchObject({ costNanoUsd: null });
+    expect(await settledOn(test, "tokens", "usd")).toEqual([50, 0]);
+    await gateway.steps.correct({ ...place, costNanoUsd: 700 });
+    expect(await settledOn(test, "tokens", "usd")).toEqual([50, 700]);
+  });
+
   it("frees or uses up room under the limit", async () => {
     const { test, organizationId, id } = await withOneStep(open);
     const { gateway, chat } = test;

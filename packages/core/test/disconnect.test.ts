@@ -2,17 +2,19 @@ import { ProviderError } from "@tollgate/core/provider";
 import { memoryStore } from "@tollgate/store-memory";
 import { createTestGateway, type ScriptedAnswer, type TestGatewayOptions } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
-import { endpoints } from "./endpoints.ts";
+import { conversations, type Endpoint, endpoints, isConversation } from "./endpoints.ts";
 import { eventLog } from "./event-log.ts";
 import { written } from "./written.ts";
 
+const reasoner = { "tollgate/scripted": { input: "1", output: "2", reasons: true } };
 const answer = { text: ["123456", "789"] };
 
 type HeldOptions = TestGatewayOptions & { readonly reply?: ScriptedAnswer };
 
-describe.each(endpoints)("$name:", ({ request }) => {
-  /** A gateway whose provider waits after a first piece of text, or before anything. */
-  async function held(afterEvents: number, { reply = answer, ...options }: HeldOptions = {}) {
+/** Starts gateways whose provider waits after a first piece of text, or before anything. */
+const holding =
+  ({ request, streamed }: Endpoint) =>
+  async (afterEvents: number, { reply = answer, ...options }: HeldOptions = {}) => {
     const log = eventLog();
     const test = await createTestGateway({ observers: log.observers, ...options });
     test.provider.reply(reply, { times: Number.POSITIVE_INFINITY });
@@ -20,11 +22,15 @@ describe.each(endpoints)("$name:", ({ request }) => {
     const client = new AbortController();
     const chat = (fields: object = {}) => request(test.key.secret, fields);
     const ask = (stream: boolean) =>
-      test.gateway.fetch(new Request(chat({ stream }), { signal: client.signal }));
+      test.gateway.fetch(new Request(chat(stream ? streamed : {}), { signal: client.signal }));
     const steps = async () =>
       (await test.gateway.steps.list({ organizationId: test.key.organizationId })).data;
     return { ...test, chat, log, hold, client, ask, steps };
-  }
+  };
+
+describe.each(conversations)("$name:", (endpoint) => {
+  const { request } = endpoint;
+  const held = holding(endpoint);
 
   describe("a client that leaves", () => {
     it.each([
@@ -102,104 +108,6 @@ describe.each(endpoints)("$name:", ({ request }) => {
       expect(texts).toEqual([]);
     });
 
-    it("gets a rejection at once, while its plain answer is still read", async () => {
-      const { provider, hold, log, client, clock, ask, steps } = await held(0);
-      const asked = ask(false);
-      await hold.reached();
-      client.abort(new Error("gone"));
-      await expect(asked).rejects.toThrow("gone");
-      await clock.advance("9m");
-      expect(provider.calls[0]?.signal.aborted).toBe(false);
-      hold.release();
-      await log.seeing("step.settled");
-      expect(await steps()).toMatchObject([
-        {
-          outcome: "cancelled",
-          reason: "client_closed",
-          finishReason: "stop",
-          usageBasis: "reported",
-          totalTokens: 15,
-        },
-      ]);
-    });
-
-    it("has its plain answer read until the deadline, then pays its hold", async () => {
-      const { hold, log, client, clock, ask, steps } = await held(0);
-      const asked = ask(false);
-      await hold.reached();
-      client.abort(new Error("gone"));
-      await expect(asked).rejects.toThrow("gone");
-      await clock.advance("10m");
-      await log.seeing("step.settled");
-      expect(await steps()).toMatchObject([
-        { outcome: "cancelled", usageBasis: "estimated", completionTokens: 4_096 },
-      ]);
-    });
-
-    it("causes no retry", async () => {
-      const { provider, hold, log, client, ask, steps } = await held(0);
-      const asked = ask(false);
-      await hold.reached();
-      provider.fail(
-        new ProviderError("Busy.", { reason: "busy", delivery: "answered", status: 503 }),
-      );
-      client.abort(new Error("gone"));
-      await expect(asked).rejects.toThrow("gone");
-      hold.release();
-      await log.seeing("step.settled");
-      expect(provider.calls).toHaveLength(1);
-      expect(await steps()).toMatchObject([{ outcome: "cancelled", attempts: [{}] }]);
-    });
-
-    it("before its request was read leaves nothing", async () => {
-      const { gateway, provider, client, ask } = await held(0);
-      client.abort(new Error("gone"));
-      await expect(ask(true)).rejects.toThrow();
-      expect(provider.calls).toEqual([]);
-      expect(await written(gateway)).toMatchObject({ steps: 0, sessions: 0 });
-    });
-
-    it("while its Step opens leaves a cancelled Step, and no provider is called", async () => {
-      const [opening, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-      const store = memoryStore();
-      const { gateway, provider, log, client, ask, steps } = await held(0, {
-        store: {
-          ...store,
-          async openStep(intent) {
-            opening.resolve();
-            await opened.promise;
-            return store.openStep(intent);
-          },
-        },
-      });
-      const asked = ask(false);
-      await opening.promise;
-      client.abort(new Error("gone"));
-      opened.resolve();
-      await expect(asked).rejects.toThrow("gone");
-      await log.seeing("step.settled");
-      expect(provider.calls).toEqual([]);
-      expect(await steps()).toMatchObject([
-        { outcome: "cancelled", totalTokens: 0, costNanoUsd: 0, attempts: [{ host: null }] },
-      ]);
-      expect(await written(gateway)).toMatchObject({ steps: 1, sessions: 1 });
-    });
-
-    it("during the wait before a retry ends the wait", async () => {
-      const log = eventLog();
-      const { gateway, provider, key } = await createTestGateway({ observers: log.observers });
-      provider.fail(new ProviderError("Busy.", { reason: "busy", delivery: "not-sent" }));
-      const client = new AbortController();
-      const asked = gateway.fetch(new Request(request(key.secret), { signal: client.signal }));
-      await log.seeing("attempt.ended");
-      client.abort(new Error("gone"));
-      await expect(asked).rejects.toThrow("gone");
-      await log.seeing("step.settled");
-      expect(provider.calls).toHaveLength(1);
-      const { data } = await gateway.steps.list({ organizationId: key.organizationId });
-      expect(data).toMatchObject([{ outcome: "cancelled", reason: "client_closed" }]);
-    });
-
     it("never adds its partial text to the Session, and a retry continues it", async () => {
       const { gateway, hold, log, key, chat, ask, steps } = await held(2);
       const stream = await ask(true);
@@ -222,7 +130,6 @@ describe.each(endpoints)("$name:", ({ request }) => {
 
   const seen = { text: ["123456", "789"] };
   const shownReasoning = { reasoning: "hmm", text: ["123456", "789"] };
-  const reasoner = { "tollgate/scripted": { input: "1", output: "2", reasons: true } };
 
   describe("a stream of a reasoning model", () => {
     it.each([
@@ -340,22 +247,6 @@ describe.each(endpoints)("$name:", ({ request }) => {
     });
   });
 
-  describe("onDisconnect: abort", () => {
-    it("stops reading at once, and charges the hold", async () => {
-      const options = { onDisconnect: "abort", models: reasoner } as const;
-      for (const stream of [true, false]) {
-        const { provider, hold, log, client, ask, steps } = await held(0, options);
-        const asked = ask(stream);
-        await hold.reached();
-        client.abort(new Error("gone"));
-        await expect(asked).rejects.toThrow("gone");
-        await log.seeing("step.settled");
-        expect(provider.calls[0]?.signal.aborted).toBe(true);
-        expect(await steps()).toMatchObject([{ outcome: "cancelled", completionTokens: 4_096 }]);
-      }
-    });
-  });
-
   describe("onDisconnect: drain", () => {
     const drain = { onDisconnect: "drain" } as const;
 
@@ -402,6 +293,132 @@ describe.each(endpoints)("$name:", ({ request }) => {
       await log.seeing("step.settled", 67);
       await leave(chat({ stream: true }));
       expect(aborted()).toBe(2);
+    });
+  });
+});
+
+describe.each(endpoints)("$name:", (endpoint) => {
+  const { request, output } = endpoint;
+  const held = holding(endpoint);
+
+  describe("a client that leaves", () => {
+    it("gets a rejection at once, while its plain answer is still read", async () => {
+      const { provider, hold, log, client, clock, ask, steps } = await held(0);
+      const asked = ask(false);
+      await hold.reached();
+      client.abort(new Error("gone"));
+      await expect(asked).rejects.toThrow("gone");
+      await clock.advance("9m");
+      expect(provider.calls[0]?.signal.aborted).toBe(false);
+      hold.release();
+      await log.seeing("step.settled");
+      expect(await steps()).toMatchObject([
+        {
+          outcome: "cancelled",
+          reason: "client_closed",
+          finishReason: "stop",
+          usageBasis: "reported",
+          totalTokens: 10 + output.reported,
+        },
+      ]);
+    });
+
+    it("has its plain answer read until the deadline, then pays its hold", async () => {
+      const { hold, log, client, clock, ask, steps } = await held(0);
+      const asked = ask(false);
+      await hold.reached();
+      client.abort(new Error("gone"));
+      await expect(asked).rejects.toThrow("gone");
+      await clock.advance("10m");
+      await log.seeing("step.settled");
+      expect(await steps()).toMatchObject([
+        { outcome: "cancelled", usageBasis: "estimated", completionTokens: output.held },
+      ]);
+    });
+
+    it("causes no retry", async () => {
+      const { provider, hold, log, client, ask, steps } = await held(0);
+      const asked = ask(false);
+      await hold.reached();
+      provider.fail(
+        new ProviderError("Busy.", { reason: "busy", delivery: "answered", status: 503 }),
+      );
+      client.abort(new Error("gone"));
+      await expect(asked).rejects.toThrow("gone");
+      hold.release();
+      await log.seeing("step.settled");
+      expect(provider.calls).toHaveLength(1);
+      expect(await steps()).toMatchObject([{ outcome: "cancelled", attempts: [{}] }]);
+    });
+
+    it("before its request was read leaves nothing", async () => {
+      const { gateway, provider, client, ask } = await held(0);
+      client.abort(new Error("gone"));
+      await expect(ask(true)).rejects.toThrow();
+      expect(provider.calls).toEqual([]);
+      expect(await written(gateway)).toMatchObject({ steps: 0, sessions: 0 });
+    });
+
+    it("while its Step opens leaves a cancelled Step, and no provider is called", async () => {
+      const [opening, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const store = memoryStore();
+      const { gateway, provider, log, client, ask, steps } = await held(0, {
+        store: {
+          ...store,
+          async openStep(intent) {
+            opening.resolve();
+            await opened.promise;
+            return store.openStep(intent);
+          },
+        },
+      });
+      const asked = ask(false);
+      await opening.promise;
+      client.abort(new Error("gone"));
+      opened.resolve();
+      await expect(asked).rejects.toThrow("gone");
+      await log.seeing("step.settled");
+      expect(provider.calls).toEqual([]);
+      expect(await steps()).toMatchObject([
+        { outcome: "cancelled", totalTokens: 0, costNanoUsd: 0, attempts: [{ host: null }] },
+      ]);
+      expect(await written(gateway)).toMatchObject({
+        steps: 1,
+        sessions: isConversation(endpoint) ? 1 : 0,
+      });
+    });
+
+    it("during the wait before a retry ends the wait", async () => {
+      const log = eventLog();
+      const { gateway, provider, key } = await createTestGateway({ observers: log.observers });
+      provider.fail(new ProviderError("Busy.", { reason: "busy", delivery: "not-sent" }));
+      const client = new AbortController();
+      const asked = gateway.fetch(new Request(request(key.secret), { signal: client.signal }));
+      await log.seeing("attempt.ended");
+      client.abort(new Error("gone"));
+      await expect(asked).rejects.toThrow("gone");
+      await log.seeing("step.settled");
+      expect(provider.calls).toHaveLength(1);
+      const { data } = await gateway.steps.list({ organizationId: key.organizationId });
+      expect(data).toMatchObject([{ outcome: "cancelled", reason: "client_closed" }]);
+    });
+  });
+
+  describe("onDisconnect: abort", () => {
+    it("stops reading at once, and charges the hold", async () => {
+      const options = { onDisconnect: "abort", models: reasoner } as const;
+      for (const stream of [true, false]) {
+        const { provider, hold, log, client, ask, steps } = await held(0, options);
+        const asked = ask(stream);
+        await hold.reached();
+        client.abort(new Error("gone"));
+        await expect(asked).rejects.toThrow("gone");
+        await log.seeing("step.settled");
+        expect(provider.calls[0]?.signal.aborted).toBe(true);
+        expect(await steps()).toMatchObject([
+          { outcome: "cancelled", completionTokens: output.held },
+        ]);
+      }
     });
   });
 });

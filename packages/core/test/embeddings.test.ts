@@ -1,12 +1,14 @@
 import { virtual } from "@tollgate/core";
 import { definePolicy, forbid, permit } from "@tollgate/core/policy";
 import { type Provider, ProviderError } from "@tollgate/core/provider";
+import { memoryStore } from "@tollgate/store-memory";
 import {
   checkDump,
   checkQuiet,
   countingIds,
   createTestGateway,
   dumpStore,
+  faultyStore,
   manualClock,
   type TestGateway,
   type TestGatewayOptions,
@@ -42,9 +44,14 @@ async function started(options: TestGatewayOptions = {}) {
   const { fetch } = test.gateway;
   const { secret, organizationId } = test.key;
   const sdk = new OpenAI({ baseURL: "http://in-process/v1", apiKey: secret, fetch, maxRetries: 0 });
-  const embed = (fields: Fields = {}, headers: Readonly<Record<string, string>> = {}) =>
+  const embed = (
+    fields: Fields = {},
+    headers: Readonly<Record<string, string>> = {},
+    signal: AbortSignal | null = null,
+  ) =>
     fetch("http://in-process/v1/embeddings", {
       method: "POST",
+      signal,
       headers: {
         "content-type": "application/json",
         authorization: `Bearer ${secret}`,
@@ -229,6 +236,20 @@ describe.each(stores)("POST /v1/embeddings on %s", (_, open) => {
     });
     expect(provider.calls).toHaveLength(1);
     expect(await steps()).toHaveLength(1);
+  });
+
+  it("keeps no answer above 1 MiB for repeats", async () => {
+    const { embed, provider } = await started({ store: open() });
+    const key = { "idempotency-key": "doc-1" };
+    // 65,536 floats, four times, are 1,398,104 characters of base64.
+    const vector = Buffer.alloc(262_144).toString("base64");
+    provider.reply({ embeddings: Array<string>(4).fill(vector) });
+    const fields = { input: ["a", "b", "c", "d"], encoding_format: "base64" };
+    expect((await (await embed(fields, key)).text()).length).toBeGreaterThan(1_398_104);
+    expect(await failureOf(await embed(fields, key))).toMatchObject({
+      code: "idempotency_not_kept",
+    });
+    expect(provider.calls).toHaveLength(1);
   });
 
   it("is settled as interrupted after its process is lost, with its estimated input", async () => {
@@ -432,6 +453,70 @@ describe("POST /v1/embeddings", () => {
     hold.release();
     expect([(await first).status, (await small).status]).toEqual([200, 200]);
     expect(await written(gateway)).toEqual({ steps: 2, sessions: 0, decisions: 2 });
+  });
+
+  const longInput = { input: Array<string>(20).fill("a"), encoding_format: "base64" };
+  const longAnswer = {
+    embeddings: Array<string>(20).fill(Buffer.alloc(65_536).toString("base64")),
+  };
+
+  it.each([
+    ["read to its end", (answer: Response) => answer.text()],
+    ["cancelled", (answer: Response) => answer.body?.cancel()],
+  ])("keeps the room of a long answer until it is %s", async (_name, finish) => {
+    // Room for 20 vectors of 3,072 values, but not for 21.
+    const { embed, provider } = await started({ limits: { bytesInFlightPerKey: 335_000 } });
+    provider.reply(longAnswer);
+    const answer = await embed(longInput);
+    expect(await failureOf(await embed())).toMatchObject({ code: "overloaded" });
+    await finish(answer);
+    expect((await embed()).status).toBe(200);
+  });
+
+  it("frees the room of a long answer whose client left while it was settled", async () => {
+    const on = { verb: "settleStep", nth: 1, when: "before", action: "wait" } as const;
+    const { store, fault } = faultyStore(memoryStore(), { on });
+    const limits = { bytesInFlightPerKey: 335_000 };
+    const log = eventLog();
+    const test = await started({ store, limits, observers: log.observers });
+    test.provider.reply(longAnswer);
+    const client = new AbortController();
+    const asked = test.embed(longInput, { "idempotency-key": "doc-1" }, client.signal);
+    await fault.reached();
+    client.abort(new Error("gone"));
+    await expect(asked).rejects.toThrow("gone");
+    fault.release();
+    await log.seeing("step.settled");
+    expect((await test.embed()).status).toBe(200);
+  });
+
+  it("lets other work run between the pieces of a long answer, however fast they are taken", async () => {
+    const { gateway, key, provider } = await started();
+    provider.reply(longAnswer);
+    const { body } = await gateway.answer(
+      new Request("http://in-process/v1/embeddings", {
+        method: "POST",
+        headers: { "content-type": "application/json", authorization: `Bearer ${key.secret}` },
+        body: JSON.stringify({ model, ...longInput }),
+      }),
+    );
+    if (typeof body === "string") throw new Error("the answer is short");
+    let [pieces, turns, isOver] = [0, 0, false];
+    const turn = (): void => {
+      turns++;
+      if (!isOver) setImmediate(turn);
+    };
+    setImmediate(turn);
+    await new Promise<void>((resolve, reject) =>
+      body.start({
+        write: () => Promise.resolve(void pieces++),
+        end: resolve,
+        fail: reject,
+      }),
+    );
+    isOver = true;
+    expect(pieces).toBeGreaterThan(10);
+    expect(turns).toBeGreaterThanOrEqual(pieces - 1);
   });
 
   it("fails an answer larger than an upstream's stream may be", async () => {

@@ -4,19 +4,27 @@ import { failureOf } from "./wire.ts";
 
 type Headers = Readonly<Record<string, string>>;
 
-/** One of the endpoints that hold conversations, asked as the others are. */
+/** One of the endpoints that call a provider, asked as the others are. */
 export interface Endpoint {
   readonly name: string;
-  /** The fields of a user's message. */
+  /** The fields of a user's message, or of a text to embed. */
   says(content: string): object;
-  /** The field that caps the output. */
-  readonly cap: string;
-  /** The part of a stream that says that its answer is complete. */
-  readonly completes: RegExp;
+  /** The fields that ask for a stream. None for embeddings, which are always plain. */
+  readonly streamed: { readonly stream?: true };
+  /** The tokens of output that a request holds, and those that the scripted provider reports. */
+  readonly output: { readonly held: number; readonly reported: number };
   /** A signed request to `test/tollgate/scripted` that says `Hello`, with the default cap of 4,096 tokens. */
   request(secret: string, fields?: object, headers?: Headers): Request;
   /** Checks that an answer is this error in the endpoint's own form. */
   expectFailure(answer: Response | Promise<Response>, failure: Failure): Promise<void>;
+}
+
+/** One of the endpoints that hold conversations. */
+export interface ConversationEndpoint extends Endpoint {
+  /** The field that caps the output. */
+  readonly cap: string;
+  /** The part of a stream that says that its answer is complete. */
+  readonly completes: RegExp;
 }
 
 interface Failure {
@@ -46,9 +54,12 @@ const posted =
 const expectCode: Endpoint["expectFailure"] = async (answer, { code, message }) =>
   expect(await failureOf(answer)).toMatchObject({ code, message: expect.stringMatching(message) });
 
+const conversation = { streamed: { stream: true }, output: { held: 4_096, reported: 5 } } as const;
+
 /** Every endpoint that holds conversations. */
-export const endpoints: readonly Endpoint[] = [
+export const conversations: readonly ConversationEndpoint[] = [
   {
+    ...conversation,
     name: "POST /v1/chat/completions",
     cap: "max_completion_tokens",
     completes: /"finish_reason":"/,
@@ -57,6 +68,7 @@ export const endpoints: readonly Endpoint[] = [
     expectFailure: expectCode,
   },
   {
+    ...conversation,
     name: "POST /v1/responses",
     cap: "max_output_tokens",
     completes: /response\.completed/,
@@ -65,6 +77,7 @@ export const endpoints: readonly Endpoint[] = [
     expectFailure: expectCode,
   },
   {
+    ...conversation,
     name: "POST /v1/messages",
     cap: "max_tokens",
     completes: /message_delta|message_stop/,
@@ -77,3 +90,21 @@ export const endpoints: readonly Endpoint[] = [
       }),
   },
 ];
+
+/** Every endpoint that calls a provider. */
+export const endpoints: readonly Endpoint[] = [
+  ...conversations,
+  {
+    name: "POST /v1/embeddings",
+    says: inInput,
+    streamed: {},
+    output: { held: 0, reported: 0 },
+    request: posted("embeddings", inInput("Hello")),
+    expectFailure: expectCode,
+  },
+];
+
+/** Whether an endpoint holds conversations. */
+export function isConversation(endpoint: Endpoint): endpoint is ConversationEndpoint {
+  return "cap" in endpoint;
+}

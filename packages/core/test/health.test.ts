@@ -3,7 +3,7 @@ import { memoryStore } from "@tollgate/store-memory";
 import { createTestGateway } from "@tollgate/testing";
 import { expect, it } from "vitest";
 
-const ready = { ready: true, reasons: [] };
+const ready = { ready: true, reasons: [], degraded: [] };
 
 /** A store that a test can break. It counts the checks. */
 function breakable() {
@@ -42,7 +42,7 @@ it("is not ready while the store fails, and is ready again when it answers", asy
   const { store, broken } = breakable();
   const { gateway, clock } = await createTestGateway({ store });
   broken.isFailing = true;
-  expect(await gateway.health()).toEqual({ ready: false, reasons: ["store"] });
+  expect(await gateway.health()).toEqual({ ready: false, reasons: ["store"], degraded: [] });
   broken.isFailing = false;
   await clock.advance("5s");
   expect(await gateway.health()).toEqual(ready);
@@ -53,7 +53,11 @@ it("waits at most a second for the store", async () => {
   const { gateway, clock } = await createTestGateway({ store });
   broken.isSilent = true;
   const begun = clock.monotonic();
-  expect(await clock.until(gateway.health())).toEqual({ ready: false, reasons: ["store"] });
+  expect(await clock.until(gateway.health())).toEqual({
+    ready: false,
+    reasons: ["store"],
+    degraded: [],
+  });
   expect(clock.monotonic() - begun).toBe(1_000);
 });
 
@@ -92,7 +96,7 @@ it("is not ready from the moment it closes", async () => {
   const running = gateway.fetch(chat());
   await hold.reached();
   const closing = gateway.close();
-  const closed = { ready: false, reasons: ["closing"] };
+  const closed = { ready: false, reasons: ["closing"], degraded: [] };
   expect(await gateway.health()).toEqual(closed);
   await clock.until(closing);
   expect(await gateway.health()).toEqual(closed);
@@ -106,6 +110,7 @@ it("tells how busy the process is, from its first request to its last", async ()
   });
   const idle = {
     ...{ openSteps: 0, admitted: 0, drains: 0, closing: false, leaseAgeMs: 0 },
+    unsealedMs: null,
     store: { waiting: 3, inUse: 2, most: 10 },
   };
   expect(gateway.status()).toEqual(idle);

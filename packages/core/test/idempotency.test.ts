@@ -10,7 +10,7 @@ import {
   type TestGatewayOptions,
 } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
-import { endpoints } from "./endpoints.ts";
+import { endpoints, isConversation } from "./endpoints.ts";
 import { eventLog } from "./event-log.ts";
 import { responsesOf } from "./responses-calls.ts";
 import { stores } from "./stores.ts";
@@ -42,9 +42,9 @@ const asked = endpoints.map(
   (endpoint) =>
     [
       endpoint.name,
-      (test: TestGateway, fields: Fields = {}, headers: Headers = key) =>
+      (test: TestGateway, fields: object = {}, headers: Headers = key) =>
         test.gateway.fetch(endpoint.request(test.key.secret, fields, headers)),
-      endpoint.expectFailure,
+      endpoint,
     ] as const,
 );
 
@@ -68,31 +68,32 @@ function headersOf(answer: Response): Headers {
 }
 
 describe.each(stores)("an Idempotency-Key on %s", (_, open) => {
-  describe.each(asked)("with %s", (_endpoint, ask, expectFailure) => {
-    it.each([
-      ["plain", false],
-      ["streamed", true],
-    ])("gets a %s answer again, byte for byte, without another call", async (_form, stream) => {
+  describe.each(asked)("with %s", (_endpoint, ask, { streamed, says, expectFailure }) => {
+    const forms: readonly (readonly [string, Fields])[] = [
+      ["plain", {}],
+      ...(streamed.stream ? [["streamed", streamed] as const] : []),
+    ];
+
+    it.each(forms)("gets a %s answer again, byte for byte, without another call", async (...of) => {
+      const [, form] = of;
       const test = await started(open);
       test.provider.reply({ text: ["caf\u00e9 ", '\u{1f600} "done"'] });
-      const first = await seen(await ask(test, { stream }));
+      const first = await seen(await ask(test, form));
       expect(first).toMatchObject({ status: 200, replayed: null });
       for (const _repeat of [1, 2])
-        expect(await seen(await ask(test, { stream }))).toEqual({ ...first, replayed: "true" });
+        expect(await seen(await ask(test, form))).toEqual({ ...first, replayed: "true" });
       expect(test.provider.calls).toHaveLength(1);
       expect(await test.steps()).toHaveLength(1);
     });
 
-    it.each([
-      ["plain", false],
-      ["streamed", true],
-    ])("refuses a repeat while the first %s request runs, with 409", async (_form, stream) => {
+    it.each(forms)("refuses a repeat while the first %s request runs, with 409", async (...of) => {
+      const [, form] = of;
       const test = await started(open);
       const hold = test.provider.hold({ afterEvents: 2 });
-      const asked = ask(test, { stream }).then(seen);
+      const asked = ask(test, form).then(seen);
       await hold.reached();
       await test.clock.advance(3_000);
-      const repeat = await ask(test, { stream });
+      const repeat = await ask(test, form);
       expect(repeat.status).toBe(409);
       expect(headersOf(repeat)).toMatchObject({
         "x-should-retry": "true",
@@ -108,7 +109,7 @@ describe.each(stores)("an Idempotency-Key on %s", (_, open) => {
       });
       hold.release();
       const first = await asked;
-      expect(await seen(await ask(test, { stream }))).toMatchObject({ text: first.text });
+      expect(await seen(await ask(test, form))).toMatchObject({ text: first.text });
       expect(test.provider.calls).toHaveLength(1);
     });
 
@@ -116,7 +117,7 @@ describe.each(stores)("an Idempotency-Key on %s", (_, open) => {
       const test = await started(open);
       await (await ask(test)).text();
       const inClass = { ...key, "x-service-data-sensitivity": "D1_INTERNAL" };
-      for (const other of [ask(test, { temperature: 0.5 }), ask(test, {}, inClass)]) {
+      for (const other of [ask(test, says("Goodbye")), ask(test, {}, inClass)]) {
         const answer = await other;
         expect(answer.status).toBe(422);
         expect(answer.headers.get("x-should-retry")).toBe("false");
@@ -139,51 +140,55 @@ describe.each(stores)("an Idempotency-Key on %s", (_, open) => {
       expect(test.provider.calls).toHaveLength(1);
     });
 
-    it.each([
-      ["plain", false],
-      ["streamed", true],
-    ])("keeps %s answers of up to 1 MiB", async (_form, stream) => {
-      const test = await started(open);
-      const piece = "x".repeat(50_000);
-      const text = (pieces: number) => ({ text: Array<string>(pieces).fill(piece) });
-      // A streamed response repeats its text in its last events.
-      test.provider.reply(text(4));
-      test.provider.reply(text(22));
-      const small = await seen(await ask(test, { stream }));
-      expect(small.status).toBe(200);
-      expect(await seen(await ask(test, { stream }))).toEqual({ ...small, replayed: "true" });
-      const other = { "idempotency-key": "larger" };
-      const large = await seen(await ask(test, { stream }, other));
-      expect(large.text).toContain(stream ? "x".repeat(1_000) : "x".repeat(1_100_000));
-      await expectFailure(ask(test, { stream }, other), notKept);
-      expect(test.provider.calls).toHaveLength(2);
-    });
-
     it("gives the answer to a repeat if the client left before its end", async () => {
-      for (const stream of [false, true]) {
+      for (const [, form] of forms) {
         const test = await started(open);
         test.provider.reply({ text: ["one ", "two ", "three"] });
         const hold = test.provider.hold({ afterEvents: 2 });
         const client = new AbortController();
-        const asked = leaving(test, ask, { stream }, client.signal);
+        const asked = leaving(test, ask, form, client.signal);
         await hold.reached();
         client.abort(new Error("gone"));
         await expect(asked).rejects.toThrow("gone");
         expect(test.provider.calls[0]?.signal.aborted).toBe(false);
         hold.release();
         await test.log.seeing("step.settled");
-        const repeat = await ask(test, { stream });
+        const repeat = await ask(test, form);
         expect(repeat.headers.get("idempotency-replayed")).toBe("true");
         const text = await repeat.text();
-        expect(text).toContain("three");
         const whole = await createTestGateway();
         whole.provider.reply({ text: ["one ", "two ", "three"] });
-        expect(withoutIds(text)).toBe(withoutIds(await (await ask(whole, { stream })).text()));
+        expect(withoutIds(text)).toBe(withoutIds(await (await ask(whole, form)).text()));
         expect(await test.steps()).toMatchObject([{ outcome: "completed" }]);
         expect(test.provider.calls).toHaveLength(1);
       }
     });
   });
+
+  describe.each(asked.filter(([, , endpoint]) => isConversation(endpoint)))(
+    "with %s",
+    (_endpoint, ask, { streamed, expectFailure }) => {
+      it.each([
+        ["plain", {}],
+        ["streamed", streamed],
+      ])("keeps %s answers of up to 1 MiB", async (_form, form) => {
+        const test = await started(open);
+        const piece = "x".repeat(50_000);
+        const text = (pieces: number) => ({ text: Array<string>(pieces).fill(piece) });
+        // A streamed response repeats its text in its last events.
+        test.provider.reply(text(4));
+        test.provider.reply(text(22));
+        const small = await seen(await ask(test, form));
+        expect(small.status).toBe(200);
+        expect(await seen(await ask(test, form))).toEqual({ ...small, replayed: "true" });
+        const other = { "idempotency-key": "larger" };
+        const large = await seen(await ask(test, form, other));
+        expect(large.text).toContain("stream" in form ? "x".repeat(1_000) : "x".repeat(1_100_000));
+        await expectFailure(ask(test, form, other), notKept);
+        expect(test.provider.calls).toHaveLength(2);
+      });
+    },
+  );
 
   it("is free again after 24 hours", async () => {
     const test = await started(open);

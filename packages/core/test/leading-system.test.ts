@@ -24,15 +24,16 @@ async function ask(
   return ids.parse(await answer.json());
 }
 
-/** A conversation of three Turns, as an agent sends it. `leading` are the messages before it in each request. */
+/** A conversation of three Turns or more, as an agent sends it. `leading` are the messages before it in each request. */
 async function converse(
   test: TestGateway,
   [path, member]: readonly [path: string, member: string],
   leading: (round: number) => readonly object[],
+  questions: readonly string[] = ["One", "Two", "Three"],
 ) {
   const messages: object[] = [];
   const answers: z.infer<typeof ids>[] = [];
-  for (const [round, content] of ["One", "Two", "Three"].entries()) {
+  for (const [round, content] of questions.entries()) {
     messages.push({ role: "user", content });
     answers.push(await ask(test, path, { [member]: [...leading(round), ...messages] }));
     messages.push({ role: "assistant", content: "OK" });
@@ -41,6 +42,16 @@ async function converse(
     sessions: new Set(answers.map((answer) => answer.session_id)).size,
     turns: new Set(answers.map((answer) => answer.turn_id)).size,
   };
+}
+
+/** How many messages the transcripts of all Sessions hold. */
+async function storedMessages({ gateway, key }: TestGateway): Promise<number> {
+  const { organizationId } = key;
+  let stored = 0;
+  for await (const { id } of gateway.sessions.list({ organizationId }))
+    for (const { messages } of await gateway.sessions.transcript({ organizationId, id }))
+      stored += messages?.length ?? 0;
+  return stored;
 }
 
 const changing = (round: number) => [
@@ -74,6 +85,25 @@ describe.each(endpoints)("leading system messages of %s that change", (path, mem
       instructions: "Be brief.\n\nIt is 2 o'clock.",
       input: [{ role: "user", content: "Three" }],
     });
+  });
+
+  it("make 20 Sessions or one of a conversation that grows to 41 messages", async () => {
+    const questions = Array.from({ length: 20 }, (_, at) => `Question ${at}`);
+    const clock = (round: number) => [{ role: "system", content: `It is ${round} o'clock.` }];
+    const each = await createTestGateway();
+    expect(await converse(each, [path, member], clock, questions)).toEqual({
+      sessions: 20,
+      turns: 20,
+    });
+    // Request n holds a system message, n questions and n - 1 answers, and gets an answer: 3 + 5 + … + 41.
+    expect(await storedMessages(each)).toBe(440);
+    const one = await createTestGateway(apart);
+    expect(await converse(one, [path, member], clock, questions)).toEqual({
+      sessions: 1,
+      turns: 20,
+    });
+    // Its 20 questions and 20 answers, once each.
+    expect(await storedMessages(one)).toBe(40);
   });
 
   it.each([

@@ -5,7 +5,7 @@ import type { Store } from "@tollgate/core/store";
 import { memoryStore } from "@tollgate/store-memory";
 import { createTestGateway, type TestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
-import { endpoints } from "./endpoints.ts";
+import { conversations, endpoints } from "./endpoints.ts";
 
 const say = (content: string) => ({ messages: [{ role: "user", content }] });
 const kilobyte = say("x".repeat(1_000));
@@ -140,7 +140,9 @@ describe("request bodies in flight", () => {
     ["invalid", 400, { temperature: "warm" }],
   ] as const;
   const everywhere = endpoints.flatMap((endpoint) =>
-    ends.map((end) => [endpoint.name, ...end, endpoint] as const),
+    ends
+      .filter(([name]) => name !== "streamed" || endpoint.streamed.stream)
+      .map((end) => [endpoint.name, ...end, endpoint] as const),
   );
   it.each(everywhere)("count no longer once a %s is %s", async (...of) => {
     const [, , status, { ...fields }, { request, says }] = of;
@@ -162,7 +164,7 @@ describe("request bodies in flight", () => {
     }
   });
 
-  it.each(endpoints)(
+  it.each(conversations)(
     "count no longer once the client of a streamed $name has left",
     async (endpoint) => {
       const test = await createTestGateway({ limits: { bytesInFlightPerKey: 1_200 } });
@@ -310,6 +312,32 @@ describe("requests that wait for their turn", () => {
     expect(clock.timers()).toBe(0);
   });
 
+  it("are each refused five seconds after they came", async () => {
+    const test = await lineOf({ openings: 1, waiting: 10 });
+    const { first, second, send, open, clock } = test;
+    const running = await send(first, "a1");
+    const refused: string[] = [];
+    const wait = async (chat: typeof first, text: string) => {
+      const { status } = await send(chat, text);
+      void status.then((code) => refused.push(`${text} ${code}`));
+    };
+    await wait(first, "a2");
+    await clock.advance("1s");
+    await wait(second, "b1");
+    await clock.advance("2s");
+    await wait(first, "a3");
+    const seen: string[][] = [];
+    for (const duration of [1_999, 1, 999, 1, 1_999, 1]) {
+      await clock.advance(duration);
+      seen.push([...refused]);
+    }
+    const [one, two, three] = ["a2 503", "b1 503", "a3 503"];
+    expect(seen).toEqual([[], [one], [one], [one, two], [one, two], [one, two, three]]);
+    await open();
+    expect(await running.status).toBe(200);
+    expect(test.asked()).toEqual(["a1"]);
+  });
+
   it("leave their line when their client leaves", async () => {
     const test = await lineOf({ openings: 1, waiting: 10 });
     const { first, send, open } = test;
@@ -323,5 +351,7 @@ describe("requests that wait for their turn", () => {
     await open();
     expect([await running.status, await next.status]).toEqual([200, 200]);
     expect(test.asked()).toEqual(["a1", "a3"]);
+    await test.gateway.close();
+    expect(test.clock.timers()).toBe(0);
   });
 });

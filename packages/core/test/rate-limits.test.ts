@@ -71,7 +71,7 @@ describe.each(stores)("a rate limit on %s", (_, open) => {
         "x-ratelimit-reset-requests": "10s",
       });
       await test.clock.advance(2_500);
-      const refused = await ask({ stream: true });
+      const refused = await ask(endpoint.streamed);
       expect(refused.status).toBe(429);
       expect(Object.fromEntries(refused.headers)).toMatchObject({
         "retry-after": "8",
@@ -176,6 +176,9 @@ describe.each(stores)("a rate limit on %s", (_, open) => {
     await hold.reached(2);
     const refused = await test.gateway.fetch(test.chat());
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "1"]);
+    expect((await test.gateway.rateLimits.status({ id: "few" })).data).toMatchObject([
+      { limit: 2, remaining: 0 },
+    ]);
     hold.release();
     for (const answer of running) expect((await answer).status).toBe(200);
     expect(await statusesOf(test, 1)).toEqual([200]);

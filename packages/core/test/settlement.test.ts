@@ -3,7 +3,7 @@ import type { Store } from "@tollgate/core/store";
 import { memoryStore } from "@tollgate/store-memory";
 import { createTestGateway, type TestGatewayOptions } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
-import { endpoints } from "./endpoints.ts";
+import { conversations, type Endpoint, endpoints, isConversation } from "./endpoints.ts";
 import { eventLog } from "./event-log.ts";
 import { failureOf } from "./wire.ts";
 import { written } from "./written.ts";
@@ -67,25 +67,29 @@ const unrecorded = {
   message: /could not be recorded/,
 };
 
+/** Starts a gateway whose `chat` asks this endpoint. */
+const starting =
+  ({ request }: Endpoint) =>
+  async (options: TestGatewayOptions = {}) => {
+    const test = await createTestGateway(options);
+    const chat = (fields: object = {}) => request(test.key.secret, fields);
+    return { ...test, chat };
+  };
+
 describe.each(endpoints)(
   "$name: every answer that a client received complete is in the ledger",
   (endpoint) => {
-    const { request, completes, expectFailure } = endpoint;
-
-    async function started(options: TestGatewayOptions = {}) {
-      const test = await createTestGateway(options);
-      const chat = (fields: object = {}) => request(test.key.secret, fields);
-      return { ...test, chat };
-    }
+    const { expectFailure, streamed } = endpoint;
+    const started = starting(endpoint);
 
     it("sends nothing before the Step is durable (U2)", async () => {
       const { gateway, provider, key, chat } = await started();
       provider.reply(async () => {
         const { data } = await gateway.steps.list({ organizationId: key.organizationId });
         expect(data).toMatchObject([{ outcome: "open", attempts: [{ outcome: "open" }] }]);
-        return "seen";
+        return { text: "4711", embeddings: [[4711]] };
       });
-      expect(await (await gateway.fetch(chat())).text()).toContain('"seen"');
+      expect(await (await gateway.fetch(chat())).text()).toContain("4711");
     });
 
     it("holds a plain body back until the settlement", async () => {
@@ -101,42 +105,6 @@ describe.each(endpoints)(
       expect(isAnswered).toBe(false);
       release();
       expect((await answering).status).toBe(200);
-    });
-
-    it("holds the end of a stream back until the settlement, but not the text before them (U3)", async () => {
-      const { store, asked, release } = slowToSettle();
-      const { gateway, key, chat } = await started({ store });
-      const answer = await gateway.fetch(chat({ stream: true }));
-      let text = "";
-      const reading = (async () => {
-        for await (const bytes of answer.body ?? []) {
-          text += Buffer.from(bytes).toString();
-          if (!completes.test(text)) continue;
-          const { data } = await gateway.activity.list({ organizationId: key.organizationId });
-          expect(data).toMatchObject([{ totalTokens: 15 }]);
-        }
-      })();
-      await asked;
-      await new Promise((resolve) => setImmediate(resolve));
-      expect(text).toContain('"OK"');
-      expect(text).not.toMatch(completes);
-      release();
-      await reading;
-      expect(text).toMatch(completes);
-    });
-
-    it("completes even if the client leaves after the last event, while it settles (F22)", async () => {
-      const { store, asked, release } = slowToSettle();
-      const { gateway, key, chat } = await started({ store });
-      const client = new AbortController();
-      const request = new Request(chat({ stream: true }), { signal: client.signal });
-      const reading = (await gateway.fetch(request)).text();
-      await asked;
-      client.abort();
-      release();
-      expect(await reading).toMatch(completes);
-      const { data } = await gateway.activity.list({ organizationId: key.organizationId });
-      expect(data).toMatchObject([{ finishReason: "stop", totalTokens: 15 }]);
     });
 
     it.each([1, 4])("retries when the outcome of settling is unknown, %s times", async (times) => {
@@ -165,12 +133,14 @@ describe.each(endpoints)(
       // The provider has answered: an SDK's retry would be paid for as well.
       expect(plain.headers.get("x-should-retry")).toBe("false");
       await expectFailure(plain, unrecorded);
-      const streaming = gateway.fetch(chat({ stream: true })).then((answer) => answer.text());
+      const streaming = gateway.fetch(chat(streamed)).then((answer) => answer.text());
       const sent = await clock.until(streaming, "10s");
-      expect(sent).toContain('"OK"');
       expect(sent).toMatch(unrecorded.message);
       expect(sent).not.toContain("secret");
-      expect(sent).not.toMatch(completes);
+      if (isConversation(endpoint)) {
+        expect(sent).toContain('"OK"');
+        expect(sent).not.toMatch(endpoint.completes);
+      }
       heal();
       await clock.advance("30s");
       const { organizationId } = key;
@@ -179,22 +149,22 @@ describe.each(endpoints)(
       expect((await gateway.budgets.status({ id: "day" })).data).toMatchObject([{ held: 0 }]);
     });
 
-    it.each([false, true])("notifies observers once (stream: %s) (H9)", async (stream) => {
+    it.each([{}, streamed])("notifies observers once (%o) (H9)", async (fields) => {
       const log = eventLog();
       const { store } = failing("settleStep");
       const { chat, clock, gateway } = await started({ store, observers: log.observers });
-      await clock.until(gateway.fetch(chat({ stream })).then((answer) => answer.text()));
+      await clock.until(gateway.fetch(chat(fields)).then((answer) => answer.text()));
       const degraded = log.seen.filter(({ type }) => type === "gateway.degraded");
       expect(degraded).toMatchObject([{ what: "settlement" }]);
       expect(log.seen.map(({ type }) => type)).not.toContain("step.settled");
     });
 
     it("gives 503 and calls no provider if the Step can't open", async () => {
-      for (const stream of [false, true]) {
+      for (const fields of [{}, streamed]) {
         const { gateway, provider, chat } = await started({
           store: failing("openStep").store,
         });
-        const answer = await gateway.fetch(chat({ stream }));
+        const answer = await gateway.fetch(chat(fields));
         expect(answer.status).toBe(503);
         expect(answer.headers.get("x-service-policy-decision-id")).not.toBeNull();
         await expectFailure(answer, unrecorded);
@@ -211,6 +181,47 @@ describe.each(endpoints)(
     });
   },
 );
+
+describe.each(conversations)("$name: a stream", (endpoint) => {
+  const { completes } = endpoint;
+  const started = starting(endpoint);
+
+  it("holds the end of a stream back until the settlement, but not the text before them (U3)", async () => {
+    const { store, asked, release } = slowToSettle();
+    const { gateway, key, chat } = await started({ store });
+    const answer = await gateway.fetch(chat({ stream: true }));
+    let text = "";
+    const reading = (async () => {
+      for await (const bytes of answer.body ?? []) {
+        text += Buffer.from(bytes).toString();
+        if (!completes.test(text)) continue;
+        const { data } = await gateway.activity.list({ organizationId: key.organizationId });
+        expect(data).toMatchObject([{ totalTokens: 15 }]);
+      }
+    })();
+    await asked;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(text).toContain('"OK"');
+    expect(text).not.toMatch(completes);
+    release();
+    await reading;
+    expect(text).toMatch(completes);
+  });
+
+  it("completes even if the client leaves after the last event, while it settles (F22)", async () => {
+    const { store, asked, release } = slowToSettle();
+    const { gateway, key, chat } = await started({ store });
+    const client = new AbortController();
+    const request = new Request(chat({ stream: true }), { signal: client.signal });
+    const reading = (await gateway.fetch(request)).text();
+    await asked;
+    client.abort();
+    release();
+    expect(await reading).toMatch(completes);
+    const { data } = await gateway.activity.list({ organizationId: key.organizationId });
+    expect(data).toMatchObject([{ finishReason: "stop", totalTokens: 15 }]);
+  });
+});
 
 describe("a further attempt whose opening has an unknown outcome", () => {
   it.each([false, true])("is opened again, and runs once (after the commit: %s)", async (after) => {

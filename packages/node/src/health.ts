@@ -4,6 +4,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 export interface Readiness {
   readonly ready: boolean;
   readonly reasons: readonly string[];
+  /** Faults that it works on with. Default none. */
+  readonly degraded?: readonly string[];
 }
 
 /** Says whether the process should get requests, such as `gateway.health`. */
@@ -21,14 +23,17 @@ export async function answerHealthCheck(
   outgoing: ServerResponse,
   check: HealthCheck,
 ): Promise<void> {
-  const { ready, reasons } =
-    incoming.url === "/readyz" ? await check().catch(() => unknown) : healthy;
+  const {
+    ready,
+    reasons,
+    degraded = [],
+  } = incoming.url === "/readyz" ? await check().catch(() => unknown) : healthy;
   if (outgoing.destroyed) return;
   outgoing.writeHead(ready ? 200 : 503, {
     "content-type": "application/json",
     "cache-control": "no-store",
   });
-  outgoing.end(JSON.stringify({ reasons }));
+  outgoing.end(JSON.stringify({ reasons, degraded }));
 }
 
 const healthy: Readiness = { ready: true, reasons: [] };

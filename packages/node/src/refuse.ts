@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import type { Duplex } from "node:stream";
+import type { Socket } from "node:net";
 import { errorBody } from "@tollgate/core";
 
 /** Errors that the server itself responds with, without the gateway. */
@@ -46,9 +46,11 @@ export function refuse(outgoing: ServerResponse, code: RefusalCode): void {
 }
 
 /** Sends an error on a connection whose bytes aren't a valid request. */
-export function refuseConnection(error: NodeJS.ErrnoException, socket: Duplex): void {
+export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
   const code = codeOf(error.code);
+  // Clients connect ahead of a request. One that is sent just now would take the 408 for its answer.
+  if (code === "request_timeout" && socket.bytesRead === 0) return void socket.destroy();
   const { status, headers } = refusals[code];
   const text = body(code);
   const lines = Object.entries({

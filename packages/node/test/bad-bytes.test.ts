@@ -81,6 +81,12 @@ describe("bytes that are not a well-formed request", () => {
     expect(errorOf(answer)).toMatchObject({ code: "request_timeout" });
   });
 
+  it("closes a connection on which nothing arrived, without an answer (S40)", async () => {
+    server = await serve(echo, { port: 0, limits: { headersTimeout: 40 } });
+    const client = await rawClient(server.url);
+    expect(await client.closed()).toBe("");
+  });
+
   it("answers a body that trickles in with 408 and tells the handler (S40)", async () => {
     const failure = Promise.withResolvers<unknown>();
     const reading: FetchHandler = {

@@ -16,12 +16,14 @@ async function check(method: string, path: string): Promise<readonly [number, st
 it("answers checks of health itself, and passes everything else on", async () => {
   let said: Readiness = { ready: true, reasons: [] };
   server = await serve(handler, { port: 0, health: async () => said });
-  expect(await check("GET", "/healthz")).toEqual([200, '{"reasons":[]}']);
-  expect(await check("GET", "/readyz")).toEqual([200, '{"reasons":[]}']);
+  expect(await check("GET", "/healthz")).toEqual([200, '{"reasons":[],"degraded":[]}']);
+  expect(await check("GET", "/readyz")).toEqual([200, '{"reasons":[],"degraded":[]}']);
   expect(await check("HEAD", "/readyz")).toEqual([200, ""]);
+  said = { ready: true, reasons: [], degraded: ["sealing"] };
+  expect(await check("GET", "/readyz")).toEqual([200, '{"reasons":[],"degraded":["sealing"]}']);
   said = { ready: false, reasons: ["store"] };
-  expect(await check("GET", "/readyz")).toEqual([503, '{"reasons":["store"]}']);
-  expect(await check("GET", "/healthz")).toEqual([200, '{"reasons":[]}']);
+  expect(await check("GET", "/readyz")).toEqual([503, '{"reasons":["store"],"degraded":[]}']);
+  expect(await check("GET", "/healthz")).toEqual([200, '{"reasons":[],"degraded":[]}']);
   for (const [method, path] of [
     ["GET", "/"],
     ["POST", "/readyz"],
@@ -32,7 +34,7 @@ it("answers checks of health itself, and passes everything else on", async () =>
 
 it("is not ready if its check fails", async () => {
   server = await serve(handler, { port: 0, health: () => Promise.reject(new Error("secret")) });
-  expect(await check("GET", "/readyz")).toEqual([503, '{"reasons":["unknown"]}']);
+  expect(await check("GET", "/readyz")).toEqual([503, '{"reasons":["unknown"],"degraded":[]}']);
 });
 
 it("leaves these paths to a handler that has no check", async () => {
@@ -50,8 +52,8 @@ it("is no longer ready as it closes, but admits requests until the delay is over
     drainDelay: 60_000,
   });
   const closed = server.close({ within: 60_000 });
-  expect(await check("GET", "/readyz")).toEqual([503, '{"reasons":["closing"]}']);
-  expect(await check("GET", "/healthz")).toEqual([200, '{"reasons":[]}']);
+  expect(await check("GET", "/readyz")).toEqual([503, '{"reasons":["closing"],"degraded":[]}']);
+  expect(await check("GET", "/healthz")).toEqual([200, '{"reasons":[],"degraded":[]}']);
   expect(await check("GET", "/v1/models")).toEqual([404, "GET /v1/models"]);
   expect(bounds).toEqual([]);
   void server.close({ within: 1_000 });

@@ -10,6 +10,7 @@ import type { Keys } from "./keys.ts";
 import type { RateLimits } from "./rate-limits.ts";
 import type { Sessions } from "./sessions.ts";
 import type { Steps } from "./steps.ts";
+import type { UsageReconciliation, UsageReconciliationOptions } from "./usage-reconciliation.ts";
 
 /** Everything that operators administer and read. A gateway has it in process, and the admin API over HTTP. */
 export interface Administration extends Configured {
@@ -33,4 +34,10 @@ export interface Administration extends Configured {
    * once.
    */
   sweep(): Promise<number>;
+  /**
+   * Adds up the Steps of a range again and compares them with the sums by hour that summaries read. Changes nothing without
+   * `repair`. Default: the last 30 days, or as far back as `retention.activity` keeps Steps.
+   * @throws GatewayError `invalid_argument` for an invalid range
+   */
+  reconcileUsage(options: UsageReconciliationOptions): Promise<UsageReconciliation>;
 }

@@ -109,14 +109,18 @@ export interface Budgets {
    * Raises the limit of a declared or created budget until a time. Applies to the next request in every process. Raises add
    * up, at most 100 at once.
    * @throws GatewayError `budget_not_found`, `invalid_argument` (a unit other than the budget's, an amount of 0, a time in
-   * the past), `idempotency_mismatch`
+   * the past), `idempotency_mismatch`, `precondition_failed` (`ifMatch` is the tag of the budget)
    */
   raise(raise: RaiseBudgetOptions): Promise<BudgetRaiseRecord>;
   /** The raises that apply now, oldest first. @throws GatewayError `budget_not_found` */
   raises(reference: { readonly id: string }): Promise<readonly BudgetRaiseRecord[]>;
-  /** Ends a raise now. @throws GatewayError `budget_not_found`, `invalid_argument` if it doesn't apply now */
+  /**
+   * Ends a raise now.
+   * @throws GatewayError `budget_not_found`, `invalid_argument` if it doesn't apply now, `precondition_failed` (`ifMatch` is
+   * the tag of the budget)
+   */
   cancelRaise(
-    reference: { readonly id: string; readonly raiseId: string } & WithActor,
+    reference: { readonly id: string; readonly raiseId: string } & IfMatch & WithActor,
   ): Promise<void>;
   /**
    * Recomputes every counter from its ledger while requests run, and returns those that differ: none, unless something else
@@ -148,7 +152,7 @@ export interface BudgetReconciliation {
 }
 
 /** A raise of a budget's limit. */
-export interface RaiseBudgetOptions extends WithActor, Idempotent {
+export interface RaiseBudgetOptions extends WithActor, Idempotent, IfMatch {
   /** The budget's id. */
   readonly id: string;
   /** An amount above 0 in the budget's unit. Dollars can be a number or a decimal string. */
@@ -324,7 +328,7 @@ function statusOf(budget: RaisedBudget, counter: BudgetCounter, now: number): Bu
 /** `find` reads a budget from the store. */
 function createRaises(
   context: GatewayContext,
-  find: (id: string) => Promise<RaisedBudget>,
+  find: (id: string) => Promise<FoundBudget>,
 ): Pick<Budgets, "raise" | "raises" | "cancelRaise"> {
   const { store, budgets } = context;
   const inForce = (budget: RaisedBudget): readonly BudgetRaise[] =>
@@ -333,21 +337,24 @@ function createRaises(
   return {
     raise: method(budgetRaising, async (options) => {
       const budget = await find(options.id);
+      requireMatch(options, toRecord(budget));
       const raise = requireRaise(context, budget, options);
       const leaf = budgetLeaf(context, "budget.raised", { budget, raise, actor: options.actor });
-      if (!(await store.budgets.insertRaise(raise, leaf, maxRaises)))
+      const check = matching(options.ifMatch);
+      if (!(await store.budgets.insertRaise(raise, leaf, maxRaises, check)))
         return repeated(await store.budgets.raises(), raise);
       reportChange(context, leaf);
       await budgets.reload();
       return toRaiseRecord(raise);
     }),
     raises: method(budgetReference, async ({ id }) => inForce(await find(id)).map(toRaiseRecord)),
-    cancelRaise: method(raiseCancellation, async ({ id, raiseId, actor }) => {
+    cancelRaise: method(raiseCancellation, async ({ id, raiseId, ifMatch, actor }) => {
       const budget = await find(id);
+      requireMatch(ifMatch === undefined ? {} : { ifMatch }, toRecord(budget));
       const raise = inForce(budget).find((candidate) => candidate.id === raiseId);
       const leaf = raise && budgetLeaf(context, "budget.raise_cancelled", { budget, raise, actor });
       const reference = { budgetId: id, id: raiseId };
-      if (!leaf || !(await store.budgets.removeRaise(reference, leaf)))
+      if (!leaf || !(await store.budgets.removeRaise(reference, leaf, matching(ifMatch))))
         throw invalid("raiseId", `\`raiseId\` must be a raise of budget ${id} that applies now.`);
       reportChange(context, leaf);
       await budgets.reload();

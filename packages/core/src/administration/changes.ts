@@ -4,8 +4,9 @@ import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
 import { listed, type OneOrMany } from "../domain/pattern.ts";
 import { filters, read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
+import { type ExportColumn, type ExportOptions, exportFile } from "./export.ts";
 import { type List, listOf, type Paging } from "./list.ts";
-import { changeFilter } from "./schemas.ts";
+import { changeFilter, exportOptions } from "./schemas.ts";
 import { fromIso, type OrganizationScope, tenantOf, toIso } from "./tenant.ts";
 
 /** One administrative change, with its actor and its subject. */
@@ -36,22 +37,47 @@ export interface ChangeFilter extends OrganizationScope {
 export interface Changes {
   /** Newest first. @throws GatewayError `invalid_argument` */
   list(filter: ChangeFilter, paging?: Paging): List<ChangeRecord>;
+  /** Exports changes, newest first, as a file of any size. @throws GatewayError `invalid_argument` */
+  export(filter: ChangeFilter, options: ExportOptions): ReadableStream<Uint8Array>;
 }
 
-export function createChanges({ store }: GatewayContext, ready: () => Promise<void>): Changes {
+export function createChanges(context: GatewayContext, ready: () => Promise<void>): Changes {
+  const list: Changes["list"] = (filter, paging) =>
+    listOf(
+      async (storePaging) => {
+        const query = queryOf(filter);
+        await ready();
+        return context.store.evidence.changes(query, storePaging);
+      },
+      toChangeRecord,
+      paging,
+    );
   return {
-    list: (filter, paging) =>
-      listOf(
-        async (storePaging) => {
-          const query = queryOf(filter);
-          await ready();
-          return store.evidence.changes(query, storePaging);
-        },
-        toChangeRecord,
-        paging,
-      ),
+    list,
+    export: (filter, options) => {
+      const { format } = read(exportOptions, options, { noun: "option" });
+      const { organizationId } = queryOf(filter);
+      return exportFile(context, ready, {
+        format,
+        columns: changeColumns,
+        // Changes of no organization belong among the others: all come in one order.
+        tenant: organizationId ?? "",
+        read: (_organizationId, paging) => list(filter, paging),
+      });
+    },
   };
 }
+
+/** The columns of a CSV file. Their order is part of the format, so add new ones at the end. */
+const changeColumns: readonly ExportColumn<ChangeRecord>[] = [
+  ["id", ({ id }) => id],
+  ["at", ({ at }) => at],
+  ["organizationId", ({ organizationId }) => organizationId],
+  ["kind", ({ kind }) => kind],
+  ["actor", ({ actor }) => actor],
+  ["subject", ({ subject }) => subject],
+  ["facts", ({ facts }) => JSON.stringify(facts)],
+];
 
 function queryOf(filter: ChangeFilter): ChangeQuery {
   const { kind, from, to, ...scope } = read(changeFilter, filter, filters);

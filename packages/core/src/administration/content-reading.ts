@@ -21,8 +21,10 @@ interface ReadContent {
   readonly dataClasses: readonly string[];
   /** Null for a Step without a Session. */
   readonly session: string | null;
-  /** Absent for a whole transcript. */
+  /** Absent for a transcript. */
   readonly step?: string;
+  /** The position of the first message in the transcript. Absent for a Step. */
+  readonly from?: number;
   /** The number of messages. */
   readonly count: number;
 }

@@ -48,6 +48,15 @@ export const contentReference = z.extend(recordReference, {
   upTo: z.exactOptional(dataClassName),
 });
 
+/** The most messages of one reading of a transcript. */
+export const maxTranscriptMessages = 1_000;
+
+/** A reference to a part of a transcript. */
+export const transcriptReference = z.extend(contentReference, {
+  from: z.exactOptional(count),
+  count: z.exactOptional(wholeNumber(1, maxTranscriptMessages)),
+});
+
 /** Selects records of one organization, or of all. */
 export const organizationFilter = z.strictObject({ organizationId: organizationOrAll });
 
@@ -189,11 +198,17 @@ export const budgetRaising = z.strictObject({
   id: budgetId,
   by: amountSchema,
   until: isoTime,
+  ifMatch,
   idempotencyKey,
   actor,
 });
 
-export const raiseCancellation = z.strictObject({ id: budgetId, raiseId: opaqueId, actor });
+export const raiseCancellation = z.strictObject({
+  id: budgetId,
+  raiseId: opaqueId,
+  ifMatch,
+  actor,
+});
 
 const classRange = z.strictObject(
   { from: z.exactOptional(dataClassName), upTo: z.exactOptional(dataClassName) },
@@ -278,6 +293,14 @@ const ofActivity = summaryDimensions.filter((dimension) => dimension !== "outcom
 /** The dimensions of a summary of activity. */
 export const activityDimensionsSchema: Schema<OneOrMany<Exclude<SummaryDimension, "outcome">>> =
   z.union([z.enum(ofActivity), z.array(z.enum(ofActivity))]);
+
+/** The hours to compare with their Steps. */
+export const usageReconciling = z.strictObject({
+  organizationId: organizationOrAll,
+  from: time,
+  to: time,
+  repair: z.exactOptional(z.boolean()),
+});
 
 /** How to divide a series. */
 export const seriesOptions = z.strictObject({
@@ -387,6 +410,8 @@ export const administrationSchemas = {
   "decisions.get": recordReference,
   "sessions.list": sessionFilter,
   "sessions.get": recordReference,
-  "sessions.transcript": contentReference,
+  "sessions.lineage": recordReference,
+  "sessions.transcript": transcriptReference,
   "changes.list": changeFilter,
+  "usage.reconcile": usageReconciling,
 } as const satisfies Readonly<Record<string, Schema<unknown>>>;

@@ -1,8 +1,10 @@
 import type { SummaryPage, SummaryQuery } from "../contracts/usage-summary.ts";
+import type { GrowingGroup } from "../domain/group-index.ts";
 import type { OneOrMany } from "../domain/pattern.ts";
 import { listed } from "../domain/pattern.ts";
-import { createUsageFold, toGroup, type UsageFold } from "../domain/usage-fold.ts";
+import { createUsageFold, type UsageFold } from "../domain/usage-fold.ts";
 import type { Latencies, SummaryDimension, UsageGroup, UsageSums } from "../domain/usage-group.ts";
+import { byCost, latenciesOf, noSums, writeSums } from "../domain/usage-sums.ts";
 import { read } from "../input/read.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
@@ -48,7 +50,7 @@ export async function summarize(
   { filter, by }: { readonly filter: StepFilter; readonly by: OneOrMany<SummaryDimension> },
 ): Promise<readonly UsageSummary[]> {
   const { groups, dimensions } = await sumUp(context, ready, { filter, by });
-  return inTurns(groups.toSorted(byCost), (group) => toSummary(dimensions, group));
+  return inTurns(groups.toSorted(compare), rowWriter(dimensions, emptySummary(dimensions)));
 }
 
 /** Sums up Steps by time, oldest first, and the most expensive row of a bucket first. */
@@ -64,11 +66,16 @@ export async function seriesOf(
   });
   const start = dimensions.indexOf(bucket);
   const buckets = [...Map.groupBy(groups, ({ values }) => values[start])];
-  const sorted = buckets.sort(([a], [b]) => order(a, b)).flatMap(([, found]) => found.sort(byCost));
-  return inTurns(sorted, (group) => ({
-    ...toSummary(dimensions, group),
-    latencies: group.latencies,
-  }));
+  const sorted = buckets
+    .sort(([a], [b]) => order(a, b))
+    .flatMap(([, found]) => found.sort(compare));
+  const empty = { ...emptySummary(dimensions), latencies: latenciesOf([]) };
+  const write = rowWriter<Changeable<UsageBucket>>(dimensions, empty);
+  return inTurns(sorted, (group) => {
+    const row = write(group);
+    row.latencies = latenciesOf(group.figures);
+    return row;
+  });
 }
 
 /** Rows to make before yielding to the event loop. */
@@ -89,7 +96,7 @@ function order(a: string | null = "", b: string | null = ""): number {
 }
 
 interface SummedUp {
-  readonly groups: readonly UsageGroup[];
+  readonly groups: readonly GrowingGroup[];
   readonly dimensions: readonly SummaryDimension[];
 }
 
@@ -102,23 +109,26 @@ async function sumUp(
   const { organizationId, ...query } = selection;
   const dimensions = dimensionsOf(by, organizationId);
   await ready();
-  const fold = createUsageFold(dimensions);
+  let fold = createUsageFold(dimensions);
   for await (const organization of organizationsOf(context.store, organizationId))
-    await addAll(context, fold, {
+    fold = await addAll(context, fold, {
       ...query,
       organizationId: organization,
       by: dimensions,
       ...(modelPatterns === undefined ? {} : { modelPatterns }),
     });
-  return { groups: await inTurns(fold.growing, toGroup), dimensions };
+  return { groups: fold.growing, dimensions };
 }
 
-/** Adds the Steps of one organization: whole hours from their sums, and the Steps before and after from their records. */
+/**
+ * Adds the Steps of one organization to a fold and returns the whole: whole hours from their sums, and the Steps before and after
+ * from their records.
+ */
 async function addAll(
   context: GatewayContext,
   fold: UsageFold,
   query: OrganizationQuery,
-): Promise<void> {
+): Promise<UsageFold> {
   const hours = wholeHours(query);
   const mark = hours && (await withStoreErrors(context.store.usage.mark(query.organizationId)));
   if (hours === null || mark === null) return addSteps(context, fold, query);
@@ -126,17 +136,19 @@ async function addAll(
   // The newest first: a key's label is its latest.
   if (query.to !== undefined && to < query.to)
     await addSteps(context, fold, { ...query, from: to });
-  fold.addFold(await sumsByHour(context, { ...query, ...hours }, mark));
-  requireFewGroups(fold);
-  if (query.from !== undefined && query.from < from)
-    await addSteps(context, fold, { ...query, to: from });
+  const sums = await sumsByHour(context, { ...query, ...hours }, mark);
+  const whole = fold.size === 0 ? sums : fold.addFold(sums);
+  requireFewGroups(whole);
+  return query.from !== undefined && query.from < from
+    ? addSteps(context, whole, { ...query, to: from })
+    : whole;
 }
 
 async function addSteps(
   { store }: GatewayContext,
   fold: UsageFold,
   query: SummaryQuery,
-): Promise<void> {
+): Promise<UsageFold> {
   let cursor: string | null = null;
   do {
     const page: SummaryPage = await withStoreErrors(
@@ -147,6 +159,7 @@ async function addSteps(
     cursor = page.nextCursor;
     await yieldToEventLoop();
   } while (cursor !== null);
+  return fold;
 }
 
 function dimensionsOf(
@@ -157,27 +170,37 @@ function dimensionsOf(
   return [...new Set([...apart, ...listed(read(dimensionsSchema, by, { path: "by" }))])];
 }
 
-function byCost(a: UsageGroup, b: UsageGroup): number {
-  return (
-    b.sums.costNanoUsd - a.sums.costNanoUsd ||
-    b.sums.totalTokens - a.sums.totalTokens ||
-    byValues(a.values, b.values)
-  );
+function compare(a: GrowingGroup, b: GrowingGroup): number {
+  return byCost(a.figures, b.figures) || byValues(a.values, b.values);
 }
 
 function byValues(a: UsageGroup["values"], b: UsageGroup["values"]): number {
-  for (const [at, value] of a.entries()) {
-    const before = order(value, b[at]);
-    if (before !== 0) return before;
-  }
-  return 0;
+  const at = a.findIndex((value, index) => value !== b[index]);
+  return order(a[at], b[at]);
 }
 
-function toSummary(
+type Changeable<Row> = { -readonly [Name in keyof Row]: Row[Name] };
+
+/** The row of a group without attempts. */
+function emptySummary(dimensions: readonly SummaryDimension[]): Changeable<UsageSummary> {
+  const values = Object.fromEntries(dimensions.map((dimension) => [dimension, null]));
+  return { ...values, ...(dimensions.includes("key") && { keyLabel: null }), ...noSums };
+}
+
+/** Writes rows into copies of an empty one: there may be thousands, and copies are made fastest. */
+function rowWriter<Row extends Changeable<UsageSummary>>(
   dimensions: readonly SummaryDimension[],
-  { values, keyLabel, sums }: UsageGroup,
-): UsageSummary {
-  const found: Partial<Record<SummaryDimension, string | null>> = {};
-  for (const [at, dimension] of dimensions.entries()) found[dimension] = values[at] ?? null;
-  return dimensions.includes("key") ? { ...found, keyLabel, ...sums } : { ...found, ...sums };
+  empty: Row,
+): (group: GrowingGroup) => Row {
+  const labels = dimensions.includes("key");
+  return ({ values, keyLabel, figures }) => {
+    const row = { ...empty };
+    const summary: Changeable<UsageSummary> = row;
+    dimensions.forEach((dimension, at) => {
+      summary[dimension] = values[at] ?? null;
+    });
+    if (labels) summary.keyLabel = keyLabel;
+    writeSums(summary, figures);
+    return row;
+  };
 }

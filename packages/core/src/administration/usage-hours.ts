@@ -1,14 +1,14 @@
 import type { UnfoldedSteps } from "../contracts/repositories.ts";
 import type { SummaryQuery } from "../contracts/usage-summary.ts";
+import type { Caller } from "../domain/packed-hours.ts";
 import {
   createUsageFold,
-  type FoldedSteps,
   hourOf,
   type UnfoldedStep,
   type UsageFold,
 } from "../domain/usage-fold.ts";
 import type { SummaryDimension } from "../domain/usage-group.ts";
-import { foldedFromText, type UsageDetail } from "../domain/usage-hours.ts";
+import type { UsageDetail, UsageHour } from "../domain/usage-hours.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
@@ -44,9 +44,9 @@ export function wholeHours(query: OrganizationQuery): Hours | null {
   return from < to ? { from, to } : null;
 }
 
-/** The characters of sums to read before yielding to the event loop, and the rows to ask for at once. */
-const textPerTurn = 100_000;
-const rowsPerPage: Readonly<Record<UsageDetail, number>> = { callers: 50, totals: 250 };
+/** The bytes of sums to read before yielding to the event loop, and the rows to ask for at once. */
+const bytesPerTurn = 100_000;
+const rowsPerPage: Readonly<Record<UsageDetail, number>> = { callers: 200, totals: 1_000 };
 const stepsPerPage = 250;
 
 /**
@@ -60,8 +60,8 @@ export async function sumsByHour(
 ): Promise<UsageFold> {
   for (let mark = firstMark; ; ) {
     const fold = createUsageFold(query.by, query);
-    for await (const row of foldedStepsOf(context, query)) {
-      for (const steps of row) if (matches(query, steps)) fold.addSteps(steps);
+    for await (const row of hoursOf(context, query)) {
+      fold.addHour(row, (caller) => matches(query, caller));
       requireFewGroups(fold);
     }
     const after = await withStoreErrors(context.store.usage.mark(query.organizationId));
@@ -82,10 +82,10 @@ function detailOf({ by, userId, keyId }: SummaryQuery): UsageDetail {
   return asksCallers || userId !== undefined || keyId !== undefined ? "callers" : "totals";
 }
 
-async function* foldedStepsOf(
+async function* hoursOf(
   { store }: GatewayContext,
   query: OrganizationQuery & Hours,
-): AsyncGenerator<readonly FoldedSteps[]> {
+): AsyncGenerator<UsageHour> {
   const { organizationId, from, to } = query;
   const detail = detailOf(query);
   let cursor: string | null = null;
@@ -98,9 +98,9 @@ async function* foldedStepsOf(
       ),
     );
     for (const row of page.data) {
-      yield foldedFromText(row);
-      read += row.folded.length;
-      if (read < textPerTurn) continue;
+      yield row;
+      read += row.figures.length;
+      if (read < bytesPerTurn) continue;
       read = 0;
       await yieldToEventLoop();
     }
@@ -126,10 +126,7 @@ async function* stepsBehind(
   }
 }
 
-function matches(
-  query: SummaryQuery,
-  step: Pick<FoldedSteps, "userId" | "keyId" | "source" | "dataClass" | "outcome">,
-): boolean {
+function matches(query: SummaryQuery, step: Omit<Caller, "organizationId" | "keyLabel">): boolean {
   return (
     (query.userId?.includes(step.userId) ?? true) &&
     (query.keyId?.includes(step.keyId) ?? true) &&

@@ -1,12 +1,12 @@
 import type { UnfoldedSteps } from "../contracts/repositories.ts";
+import { type FoldedSteps, packSteps } from "../domain/packed-hours.ts";
 import type { Step } from "../domain/step.ts";
-import { type FoldedSteps, hourOf } from "../domain/usage-fold.ts";
+import { hourOf } from "../domain/usage-fold.ts";
 import type { UsageSums } from "../domain/usage-group.ts";
 import {
   correctedSteps,
   createHourFold,
-  foldedFromText,
-  foldedToText,
+  foldedIn,
   type HourFold,
   inDetail,
   samePath,
@@ -15,13 +15,11 @@ import {
 } from "../domain/usage-hours.ts";
 import { addFew, type Figures, fewOf, groupOf, noFigures } from "../domain/usage-sums.ts";
 import { read } from "../input/read.ts";
-import { isoTime } from "../input/values.ts";
-import * as z from "../input/z.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import { foldableUntil } from "../pipeline/fold-usage.ts";
 import { withStoreErrors } from "./method.ts";
-import { organizationFilter } from "./schemas.ts";
+import { usageReconciling } from "./schemas.ts";
 import { readStepFilter, type StepFilter } from "./step-filter.ts";
 import { organizationsOf, toIso } from "./tenant.ts";
 
@@ -56,12 +54,6 @@ export interface UsageDifference {
   readonly missing: UsageSums;
 }
 
-const reconciliationOptions = z.extend(organizationFilter, {
-  from: z.exactOptional(isoTime),
-  to: z.exactOptional(isoTime),
-  repair: z.exactOptional(z.boolean()),
-});
-
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 const defaultRangeMs = 30 * dayMs;
@@ -78,7 +70,7 @@ export async function reconcileUsage(
   context: GatewayContext,
   options: UsageReconciliationOptions,
 ): Promise<UsageReconciliation> {
-  const { repair = false, ...filter } = read(reconciliationOptions, options);
+  const { repair = false, ...filter } = read(usageReconciling, options);
   const { organizationId: tenant, from, to } = readStepFilter(filter, context.dataClasses).query;
   const now = context.clock.now();
   const { activity } = context.retention;
@@ -157,7 +149,7 @@ function addMissing(
       detail,
       hour,
       id: ids.uuid(),
-      folded: foldedToText([first, ...others]),
+      ...packSteps(hour, [first, ...others]),
     };
   });
   return withStoreErrors(store.usage.add({ organizationId, after: mark, mark, hours }));
@@ -172,7 +164,7 @@ async function compare({ store }: GatewayContext, range: Hours): Promise<Compare
     for await (const row of pagesOf((cursor) =>
       store.usage.hours({ ...range, detail }, { cursor, limit: perPage / 5 }),
     ))
-      for (const steps of foldedFromText(row)) balance.add({ detail, hour: row.hour }, steps, -1);
+      for (const steps of foldedIn(row)) balance.add({ detail, hour: row.hour }, steps, -1);
   const [behind, all] = [createFolds(), createFolds()];
   for (let cursor = mark; ; ) {
     const { steps, cursorOf }: UnfoldedSteps = await withStoreErrors(

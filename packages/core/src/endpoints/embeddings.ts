@@ -3,6 +3,7 @@ import type { GatewayRequest } from "../http/gateway-request.ts";
 import type { GatewayResponse, StreamBody, TextSink } from "../http/gateway-response.ts";
 import { maxKeptBytes } from "../idempotency/claim.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
+import type { Ticket } from "../limits/admission.ts";
 import type { GovernedCall } from "../pipeline/governed-call.ts";
 import {
   type EmbeddingsCall,
@@ -28,9 +29,9 @@ export function createEmbeddings(
     // A small request can have an answer of many megabytes. `upstreamBytes` bounds every answer.
     answerBytes: (call) => Math.min(vectorBytes(call.request), limits.upstreamBytes),
     callOf: (caller, read, claim) => callOf(scope, request, { caller, read, claim }),
-    present: (answer, call) =>
+    present: (answer, call, ticket) =>
       presentBody(context, answer, ({ completion: { embeddings = [] }, usage }) =>
-        bodyOfPieces(embeddingsBody(call, embeddings, usage)),
+        bodyOfPieces(embeddingsBody(call, embeddings, usage), ticket),
       ),
   });
 }
@@ -61,40 +62,58 @@ function callOf(
   };
 }
 
-/** Joins pieces to one text if it is short enough to keep. Otherwise they are written at the client's speed. */
-function bodyOfPieces(all: Iterable<string>): GatewayResponse["body"] {
+/**
+ * Joins pieces to one text if it is short enough to keep. Otherwise they are written at the client's speed, and take their
+ * room until then.
+ */
+function bodyOfPieces(all: Iterable<string>, ticket: Ticket): GatewayResponse["body"] {
   const pieces = piecesOf(all);
   const texts: string[] = [];
   for (let length = 0; !pieces.isOver(); ) {
     const text = pieces.take();
     texts.push(text);
     length += text.length;
-    if (length > maxKeptBytes) return new PiecesBody(texts, pieces);
+    if (length > maxKeptBytes) return new PiecesBody(texts, pieces, ticket.handOver());
   }
   return texts.join("");
 }
 
+/** Frees the room of bodies that nobody reads, once they are collected. */
+const unread = new FinalizationRegistry<Ticket>((ticket) => ticket.release());
+
 class PiecesBody implements StreamBody {
   readonly #first: string[];
   readonly #rest: Pieces;
+  readonly #ticket: Ticket;
   #isLeft = false;
 
-  constructor(first: string[], rest: Pieces) {
+  constructor(first: string[], rest: Pieces, ticket: Ticket) {
     this.#first = first;
     this.#rest = rest;
+    this.#ticket = ticket;
+    unread.register(this, ticket);
   }
 
   start(sink: TextSink): void {
-    void this.#write(sink).catch((thrown: unknown) => sink.fail(thrown));
+    void this.#write(sink).catch((thrown: unknown) => {
+      this.leave();
+      sink.fail(thrown);
+    });
   }
 
   leave(): void {
     this.#isLeft = true;
+    this.#ticket.release();
   }
 
   async #write(sink: TextSink): Promise<void> {
-    while (!this.#isLeft && (this.#first.length > 0 || !this.#rest.isOver()))
-      await (sink.write(this.#first.shift() ?? this.#rest.take()) ?? yieldToEventLoop());
-    if (!this.#isLeft) sink.end();
+    while (!this.#isLeft && (this.#first.length > 0 || !this.#rest.isOver())) {
+      await sink.write(this.#first.shift() ?? this.#rest.take());
+      // A socket that takes everything resolves without a turn of the event loop.
+      await yieldToEventLoop();
+    }
+    if (this.#isLeft) return;
+    this.#ticket.release();
+    sink.end();
   }
 }

@@ -10,6 +10,7 @@ import { parseBody, readBody } from "../http/read-body.ts";
 import { claimFor, isSdkRetry, requireIdempotencyKey } from "../idempotency/claim.ts";
 import type { Authenticator } from "../identity/authenticate.ts";
 import { unlessAborted } from "../kernel/bounded-wait.ts";
+import type { Ticket } from "../limits/admission.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import type {
   AnswerHead,
@@ -67,9 +68,11 @@ interface Protocol<Item, Call> extends ConversationReader<Item, Call> {
     read: ReadConversation<Item, Call>,
     claim: ClaimIntent | null,
   ) => GovernedCall;
+  /** The ticket is for an answer that is written after its Step has ended. */
   readonly present: (
     answer: GovernedAnswer,
     call: Call,
+    ticket: Ticket,
   ) => GatewayResponse | Promise<GatewayResponse>;
 }
 
@@ -102,7 +105,7 @@ export async function answerGoverned<Item, Call>(
     try {
       if (read === null) {
         if (key !== null) requireIdempotencyKey(key);
-        const bytes = await readBody(request, context.limits, ticket);
+        const bytes = await readBody(request, context, ticket);
         const turn = ticket.turn();
         if (turn !== null) await unlessAborted(request.signal, turn);
         if (key !== null) claim = await claimFor(key, partsOf(context, request, caller, bytes));
@@ -115,7 +118,7 @@ export async function answerGoverned<Item, Call>(
         ticket.release();
         return replay({ context, report }, caller, answer);
       }
-      const presented = protocol.present(answer, read.call);
+      const presented = protocol.present(answer, read.call, ticket);
       return presented instanceof Promise ? await presented : presented;
     } catch (error) {
       const isLast = !(error instanceof KeyChanged) || runs === maxRuns;

@@ -68,7 +68,7 @@ export async function countMessageTokens(
     throw tooOften("This API key counts tokens too often. Send fewer requests.", wait);
   const ticket = context.admission.ticketFor(caller.keyId);
   try {
-    const body = await parseBody(await readBody(request, limits, ticket), limits);
+    const body = await parseBody(await readBody(request, context, ticket), limits);
     const call = parseMessages({ max_tokens: 1, ...body }, limits);
     const read = { call, known: null, remember: null };
     const { tokens, from, dataClass, decisionId } = await countTokens(

@@ -40,6 +40,7 @@ class PlainAnswer implements AnswerReader {
   readonly #resolve: (answer: GatewayResponse) => void;
   readonly #reject: (thrown: unknown) => void;
   #body: GatewayResponse["body"] | null = null;
+  #hasLeft = false;
 
   constructor(
     plain: PlainBody,
@@ -68,6 +69,8 @@ class PlainAnswer implements AnswerReader {
     const { context, answer, bodyOf } = this.#plain;
     try {
       const body = this.#body ?? bodyOf(settled);
+      this.#body = body;
+      if (this.#hasLeft) this.#drop();
       const headers = answerHeaders(context.headerNames, answer, jsonHeaders());
       this.#resolve({ status: 200, headers, body });
     } catch (thrown) {
@@ -76,11 +79,18 @@ class PlainAnswer implements AnswerReader {
   }
 
   failed(error: Error): void {
+    this.#drop();
     this.#reject(error);
   }
 
   left(): void {
+    this.#hasLeft = true;
     this.#reject(this.#plain.answer.signal.reason);
+  }
+
+  /** Nobody gets the body. */
+  #drop(): void {
+    if (this.#body !== null && typeof this.#body !== "string") this.#body.leave();
   }
 }
 

@@ -66,6 +66,7 @@ export const errorShapes = {
   budget_exists: ofAdministration(409),
   rate_limit_exists: ofAdministration(409),
   precondition_failed: ofAdministration(412),
+  precondition_required: ofAdministration(428),
   rate_limit_not_found: ofAdministration(404),
   decision_not_found: ofAdministration(404),
   step_not_found: ofAdministration(404),
@@ -79,6 +80,13 @@ export const errorShapes = {
 
 /** The code of a GatewayError. */
 export type ErrorCode = keyof typeof errorShapes;
+
+/** The error codes with a status in the admin API. */
+export function codesOfAdminStatus(status: number): readonly string[] {
+  return Object.entries<ErrorShape>(errorShapes).flatMap(([code, shape]) =>
+    (shape.admin ?? shape.status) === status ? code : [],
+  );
+}
 
 /** Whether a text is the code of a GatewayError. */
 export function isErrorCode(text: unknown): text is ErrorCode {

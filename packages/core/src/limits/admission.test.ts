@@ -84,6 +84,14 @@ describe("room for a request", () => {
     expect(admission.admitted).toBe(4);
   });
 
+  it("is counted for each key as a whole, while thousands of others are busy", () => {
+    const { admission, admits } = create({ openRequests: 10_000 });
+    const ticket = admission.ticketFor("a");
+    for (let other = 0; other < 2_100; other++) admits(`other-${other}`);
+    expect(admits("a", 200)).toBe(true);
+    expect(() => ticket.admit(1)).toThrow(/too much to do/);
+  });
+
   it("is there again when answers have ended", () => {
     const { admission, admits } = create();
     const ticket = admission.ticketFor("a");

@@ -295,6 +295,15 @@ export class Ticket {
     this.#hasTurn = false;
   }
 
+  /** Hands its room over to an answer that is written after its Step has ended. Release the returned ticket, too. */
+  handOver(): Ticket {
+    const next = new Ticket(this.#admission, this.#key);
+    next.#isAdmitted = this.#isAdmitted;
+    next.#bytes = this.#bytes;
+    this.#isAdmitted = false;
+    return next;
+  }
+
   /** The answer has ended. Safe to call twice. */
   release(): void {
     this.opened();

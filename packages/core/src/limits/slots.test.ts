@@ -25,6 +25,15 @@ it("an owner without slots releases none", () => {
   expect([slots.take("a", 2), slots.take("a", 0), slots.take("a")]).toEqual([true, true, false]);
 });
 
+it("an owner that releases some of its slots keeps the others", () => {
+  const slots = createSlots({ max: 9, maxPerOwner: 3 });
+  slots.take("a", 3);
+  slots.release("a", 2);
+  expect([slots.take("a", 3), slots.take("a", 2), slots.take("a")]).toEqual([false, true, false]);
+  slots.release("a", 3);
+  expect([slots.taken(), slots.take("a", 3)]).toEqual([0, true]);
+});
+
 it("a share grows while there are slots, and releases all of them once", () => {
   const slots = createSlots({ max: 5, maxPerOwner: 4 });
   const share = new SlotShare(slots, "a");
