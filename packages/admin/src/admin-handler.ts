@@ -185,6 +185,12 @@ async function readInput(
       );
     input.set(name, name === "ifMatch" ? expectedTag(value) : value);
   }
+  if (route.replaces !== null && !input.has("ifMatch"))
+    throw new GatewayError(
+      "precondition_required",
+      "This operation replaces what the record holds: send the `ETag` of the record as `If-Match`.",
+      { param: "If-Match" },
+    );
   if ("organizationId" in route.input) nameOrganization(input, grant);
   return Object.fromEntries(input);
 }
@@ -206,7 +212,7 @@ async function bodyOf(
 ): Promise<ReadonlyMap<string, unknown>> {
   const [misplaced] = query.keys();
   if (misplaced !== undefined) throw unknownParameter(misplaced, "belongs in the JSON body");
-  const bytes = await readBody(request, limits, room);
+  const bytes = await readBody(request, { limits }, room);
   return new Map(bytes.length === 0 ? [] : Object.entries(await parseBody(bytes, limits)));
 }
 

@@ -70,6 +70,18 @@ export const maintenance = {
     output: records.budgetReconciliation,
     call: ({ budgets }) => budgets.reconcile(),
   }),
+  reconcileUsage: operation({
+    method: "POST",
+    path: "/maintenance/reconcile-usage",
+    summary:
+      "Adds up Steps again and compares them with the sums by hour. Repairs those if `repair` is true.",
+    role: "admin",
+    platform: true,
+    audited: false,
+    input: schemas["usage.reconcile"].shape,
+    output: records.usageReconciliation,
+    call: (administration, input) => administration.reconcileUsage(input),
+  }),
   "connections.reseal": operation({
     method: "POST",
     path: "/maintenance/reseal",

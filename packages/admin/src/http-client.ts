@@ -3,6 +3,7 @@ import { asReplayed, isErrorCode } from "@tollgate/core/administration";
 import { read, type Schema, tryRead, z } from "@tollgate/core/schemas";
 import { type Operation, type Route, readParameters } from "./operation.ts";
 import { encodeQuery, headerParameters } from "./parameters.ts";
+import { tagIn } from "./present.ts";
 
 /** Where the admin API is, and how to sign in to it. */
 export interface RemoteOptions {
@@ -63,12 +64,25 @@ export function createHttpClient(options: RemoteOptions): HttpClient {
     return response;
   }
 
+  /** Reads the record that an operation replaces, unless the caller has read it. */
+  async function requiredTag(route: Route, parameters: object): Promise<object> {
+    if (route.replaces === null || "ifMatch" in parameters) return {};
+    const named = Object.entries(parameters).filter(([name]) =>
+      /^(?:organizationId|id)$/.test(name),
+    );
+    const read = { ...route, method: "GET", path: route.replaces } as const;
+    const { headers, body } = await request(read, Object.fromEntries(named));
+    await body?.cancel();
+    return { ifMatch: tagIn(headers.get("etag") ?? "") };
+  }
+
   return {
     async send(operation, parameters) {
       const { output } = operation;
       if (output === "file") throw new TypeError("download() reads files.");
       readParameters(z.strictObject(operation.input), parameters);
-      const response = await request(operation, parameters);
+      const seen = await requiredTag(operation, parameters);
+      const response = await request(operation, { ...seen, ...parameters });
       const answer = parsed(output, await textOf(response).catch(cannotReach));
       if (response.headers.has("idempotency-replayed")) asReplayed(Object(answer));
       return answer;

@@ -79,6 +79,7 @@ export const budgets = {
     path: "/budgets/{id}",
     summary: "Replaces scope, limit, mode and warnings of a created budget.",
     role: "admin",
+    replaces: "/budgets/{id}",
     input: membersOf(schemas["budgets.update"]),
     isTagged: true,
     output: records.budgetRecord,
@@ -135,8 +136,8 @@ export const budgets = {
     input: membersOf(schemas["budgets.raise"]),
     output: records.budgetRaise,
     call: async (administration, input, grant) => {
-      await requireBudget(administration, grant, input.id);
-      return administration.budgets.raise({ ...input, actor: grant.actor });
+      const asSeen = await requireBudget(administration, grant, input.id);
+      return administration.budgets.raise({ ...asSeen, ...input, actor: grant.actor });
     },
   }),
   "budgets.cancelRaise": operation({
@@ -147,8 +148,8 @@ export const budgets = {
     input: membersOf(schemas["budgets.cancelRaise"]),
     output: deleted,
     call: async (administration, input, grant) => {
-      await requireBudget(administration, grant, input.id);
-      await administration.budgets.cancelRaise({ ...input, actor: grant.actor });
+      const asSeen = await requireBudget(administration, grant, input.id);
+      await administration.budgets.cancelRaise({ ...asSeen, ...input, actor: grant.actor });
       return { id: input.raiseId, deleted: true as const };
     },
   }),
@@ -200,6 +201,7 @@ export const rateLimits = {
     path: "/rate-limits/{id}",
     summary: "Replaces all but the id of a created rate limit.",
     role: "admin",
+    replaces: "/rate-limits/{id}",
     input: membersOf(schemas["rateLimits.update"]),
     isTagged: true,
     output: records.rateLimitRecord,

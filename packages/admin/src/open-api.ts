@@ -1,3 +1,4 @@
+import { codesOfAdminStatus } from "@tollgate/core/administration";
 import { type JsonSchema, jsonSchemaOf, type Schema, z } from "@tollgate/core/schemas";
 import type { Route } from "./operation.ts";
 import { operations } from "./operations.ts";
@@ -32,24 +33,57 @@ const named: readonly (readonly [Schema<unknown>, string])[] = [
 ];
 const components: ReadonlyMap<unknown, string> = new Map(named);
 
-const error = {
-  type: "object",
-  properties: {
-    error: {
-      type: "object",
-      properties: {
-        message: { type: "string" },
-        type: { type: "string" },
-        param: { type: ["string", "null"] },
-        code: { type: "string" },
-      },
-      required: ["message", "type", "param", "code"],
-      additionalProperties: false,
+/** The description of each error, by its status. */
+const errors: ReadonlyMap<number, string> = new Map([
+  [400, "A parameter is missing, unknown or invalid: `param` is its path."],
+  [401, "Nobody is signed in."],
+  [403, "The grant doesn't permit it, or another site sent the request."],
+  [404, "The record doesn't exist, or belongs to another organization."],
+  [409, "The record exists already, or is in another state."],
+  [412, "The record has changed since it was read."],
+  [413, "The request is too large."],
+  [415, "The body isn't JSON."],
+  [422, "The `Idempotency-Key` was used with other arguments."],
+  [428, "`If-Match` is required."],
+  [429, "Too many failed sign-ins."],
+  [500, "The request failed."],
+  [503, "The API is busy or closing, or a part that it needs doesn't answer."],
+]);
+
+/** The error answers of an operation, by their status. */
+function errorsOf({ method, path, replaces, input }: Route): readonly number[] {
+  const always = [400, 401, 403, 413, 429, 500, 503];
+  const isOfRecords = path.includes("{") || "organizationId" in input || "scope" in input;
+  return [
+    ...always,
+    ...(isOfRecords ? [404] : []),
+    ...(method === "POST" ? [409, 415] : []),
+    ...("ifMatch" in input ? [412] : []),
+    ...("idempotencyKey" in input ? [422] : []),
+    ...(replaces === null ? [] : [428]),
+  ].sort();
+}
+
+function errorAnswer(status: number, description: string): JsonSchema {
+  const error = {
+    type: "object",
+    properties: {
+      message: { type: "string" },
+      type: { type: "string" },
+      param: { type: ["string", "null"] },
+      code: { enum: codesOfAdminStatus(status) },
     },
-  },
-  required: ["error"],
-  additionalProperties: false,
-};
+    required: ["message", "type", "param", "code"],
+    additionalProperties: false,
+  };
+  const schema = {
+    type: "object",
+    properties: { error },
+    required: ["error"],
+    additionalProperties: false,
+  };
+  return { description, content: { "application/json": { schema } } };
+}
 
 /** The OpenAPI 3.1 document of the admin API, made from its table of operations. */
 export function openApiDocument(): JsonSchema {
@@ -73,7 +107,10 @@ export function openApiDocument(): JsonSchema {
     paths,
     components: {
       securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
-      schemas: { Error: error, ...componentSchemas() },
+      schemas: componentSchemas(),
+      responses: Object.fromEntries(
+        [...errors].map(([status, description]) => [status, errorAnswer(status, description)]),
+      ),
     },
   };
 }
@@ -89,6 +126,7 @@ function componentSchemas(): JsonSchema {
 
 function operationOf(name: string, route: Route): JsonSchema {
   const isPost = route.method === "POST";
+  const isTaggedRead = route.method === "GET" && route.isTagged;
   const { ifMatch, idempotencyKey, ...input } = route.input;
   const members = Object.entries(input).map(([member, schema]) => ({
     member,
@@ -99,7 +137,8 @@ function operationOf(name: string, route: Route): JsonSchema {
   const inside = members.filter(({ isPath }) => !isPath && isPost);
   const parameters = [
     ...outside.flatMap(parametersOf),
-    ...(ifMatch ? [ifMatchHeader] : []),
+    ...(isTaggedRead ? [ifNoneMatchHeader] : []),
+    ...(ifMatch ? [{ ...ifMatchHeader, required: route.replaces !== null }] : []),
     ...(idempotencyKey ? [{ ...idempotencyKeyHeader, schema: inputSchema(idempotencyKey) }] : []),
   ];
   const headers = {
@@ -121,8 +160,12 @@ function operationOf(name: string, route: Route): JsonSchema {
         ...(Object.keys(headers).length === 0 ? {} : { headers }),
         content: contentOf(route),
       },
-      "4XX": errorAnswer("The request was rejected."),
-      "5XX": errorAnswer("The request failed, or the API is busy."),
+      ...(isTaggedRead
+        ? { 304: { description: "The record is as in `If-None-Match`.", headers } }
+        : {}),
+      ...Object.fromEntries(
+        errorsOf(route).map((status) => [status, { $ref: `#/components/responses/${status}` }]),
+      ),
     },
   };
 }
@@ -132,6 +175,13 @@ const ifMatchHeader = {
   in: "header",
   description:
     "The `ETag` of the record as it was read. If it has changed since, the answer is 412.",
+  schema: { type: "string" },
+};
+const ifNoneMatchHeader = {
+  name: "If-None-Match",
+  in: "header",
+  description:
+    "The `ETag` of the record as the caller has it. If it is the same, the answer is 304.",
   schema: { type: "string" },
 };
 const idempotencyKeyHeader = {
@@ -207,11 +257,6 @@ function contentOf({ output }: Route): JsonSchema {
 function referenceTo(output: Schema<unknown>): JsonSchema {
   const name = components.get(output);
   return name === undefined ? answerSchema(output) : { $ref: `#/components/schemas/${name}` };
-}
-
-function errorAnswer(description: string): JsonSchema {
-  const schema = { $ref: "#/components/schemas/Error" };
-  return { description, content: { "application/json": { schema } } };
 }
 
 function inputSchema(schema: Schema<unknown>): JsonSchema {

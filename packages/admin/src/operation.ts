@@ -29,6 +29,11 @@ export interface Definition<Shape extends Parameters, Output> {
   readonly created?: (output: Output) => string;
   /** Whether the answer is one record with a tag, for `If-Match` and `If-None-Match`. */
   readonly isTagged?: boolean;
+  /**
+   * The path of the record that a request must have read before, because it replaces what the record holds. Without the
+   * record's tag in `If-Match`, the answer is 428.
+   */
+  readonly replaces?: string;
   /** All parameters: those of the path, and those of the query or of the JSON body. */
   readonly input: Shape;
   /** The answer, or `file` for a stream of CSV or JSON Lines. */
@@ -48,6 +53,7 @@ export interface Route extends Pick<Definition<Parameters, unknown>, "method" | 
   readonly audited: boolean;
   readonly isHeavy: boolean;
   readonly isTagged: boolean;
+  readonly replaces: string | null;
   readonly input: Parameters;
   readonly output: Schema<unknown> | "file";
   readonly creates: boolean;
@@ -78,7 +84,7 @@ export function operation<const Shape extends Parameters, Output>({
   ...definition
 }: Definition<Shape, Output>): Operation<Output> {
   const { method, audited = method !== "GET", platform = false } = definition;
-  const { isHeavy = false, isTagged = false } = definition;
+  const { isHeavy = false, isTagged = false, replaces = null } = definition;
   const schema = z.strictObject(definition.input);
   return {
     ...definition,
@@ -86,6 +92,7 @@ export function operation<const Shape extends Parameters, Output>({
     platform,
     isHeavy,
     isTagged,
+    replaces,
     creates: created !== undefined,
     async run(administration, input, grant, describe) {
       const output = await call(administration, readParameters(schema, input), grant, describe);

@@ -20,6 +20,8 @@ const stepFilter = schemas["steps.list"].shape;
 const activityFilter = schemas["activity.list"].shape;
 const decisionFilter = schemas["decisions.list"].shape;
 const format = exportOptions.shape;
+const changeFilter = schemas["changes.list"].shape;
+const { from, count } = schemas["sessions.transcript"].shape;
 
 const keys = {
   "keys.list": operation({
@@ -78,6 +80,7 @@ const keys = {
     path: "/keys/{id}/rotate",
     summary: "Gives an API key a new secret, which is in this answer only.",
     role: "admin",
+    replaces: "/keys/{id}",
     input: membersOf(schemas["keys.rotate"]),
     output: records.keyWithSecret,
     call: ({ keys }, input, { actor }) => keys.rotate({ ...input, actor }),
@@ -294,13 +297,25 @@ const sessions = {
     output: records.sessionRecord,
     call: ({ sessions }, input) => sessions.get(input),
   }),
+  "sessions.lineage": operation({
+    method: "GET",
+    path: "/sessions/{id}/lineage",
+    summary: "A Session, the one that it branched from, and so on to the first.",
+    role: "viewer",
+    input: { ...recordReference, ...paging },
+    output: pageOf(records.sessionRecord),
+    call: ({ sessions }, input) => {
+      const { filter, page } = split(input);
+      return sessions.lineage(filter, page);
+    },
+  }),
   "sessions.transcript": operation({
     method: "GET",
     path: "/sessions/{id}/transcript",
-    summary: "The whole transcript of a Session. Requires the right to read transcripts.",
+    summary: "Up to 1,000 messages of a Session. Requires the right to read transcripts.",
     role: "viewer",
     audited: true,
-    input: recordReference,
+    input: { ...recordReference, from, count },
     output: allOf(records.transcriptEntry),
     call: async ({ sessions }, input, grant) => ({
       data: await sessions.transcript({ ...input, ...reading(grant) }),
@@ -345,12 +360,22 @@ const evidence = {
     path: "/changes",
     summary: "Administrative changes with their actors, newest first.",
     role: "viewer",
-    input: { ...schemas["changes.list"].shape, ...paging },
+    input: { ...changeFilter, ...paging },
     output: pageOf(records.changeRecord),
     call: ({ changes }, input) => {
       const { filter, page } = split(input);
       return changes.list(filter, page);
     },
+  }),
+  "changes.export": operation({
+    method: "GET",
+    path: "/changes/export",
+    summary: "Administrative changes with their actors as CSV or JSON Lines.",
+    role: "operator",
+    isHeavy: true,
+    input: { ...changeFilter, ...format },
+    output: "file",
+    call: async ({ changes }, { format, ...filter }) => changes.export(filter, { format }),
   }),
 };
 

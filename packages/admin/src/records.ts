@@ -99,6 +99,7 @@ export const gatewayStatus = z.object({
   drains: count,
   closing: z.boolean(),
   leaseAgeMs: z.number(),
+  unsealedMs: countOrNull,
   store: z.object({ waiting: count, inUse: count, most: countOrNull }),
 });
 
@@ -319,22 +320,7 @@ export const activityRecord = z.object({
 
 const group = z.exactOptional(textOrNull);
 
-export const usageSummary = z.object({
-  organization: group,
-  user: group,
-  key: group,
-  session: group,
-  source: group,
-  dataClass: group,
-  day: group,
-  hour: group,
-  outcome: group,
-  gateway: group,
-  vendor: group,
-  model: group,
-  connection: group,
-  host: group,
-  keyLabel: group,
+const usageSums = {
   steps: count,
   attempts: count,
   promptTokens: count,
@@ -353,11 +339,46 @@ export const usageSummary = z.object({
   estimated: count,
   toolCalls: count,
   durationMs: z.number(),
+};
+
+export const usageSummary = z.object({
+  organization: group,
+  user: group,
+  key: group,
+  session: group,
+  source: group,
+  dataClass: group,
+  day: group,
+  hour: group,
+  outcome: group,
+  gateway: group,
+  vendor: group,
+  model: group,
+  connection: group,
+  host: group,
+  keyLabel: group,
+  ...usageSums,
 });
 
 export const usageBucket = z.object({
   ...usageSummary.shape,
   latencies: z.object({ duration: listOf(count), timeToFirstToken: listOf(count) }),
+});
+
+export const usageReconciliation = z.object({
+  steps: count,
+  differences: listOf(
+    z.object({
+      organizationId: text,
+      hour: text,
+      userId: text,
+      keyId: text,
+      models: texts,
+      missing: z.object(usageSums),
+    }),
+  ),
+  isCut: z.boolean(),
+  repaired: count,
 });
 
 export const repricedAttempt = z.object({

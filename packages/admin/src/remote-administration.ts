@@ -66,6 +66,7 @@ export function remoteAdministration(options: RemoteOptions): Administration {
     status: () => send(operations.status, {}),
     models: (paging) => pages(client, operations.models, {}, paging),
     policy: () => send(operations.policy, {}),
+    reconcileUsage: (options) => send(operations.reconcileUsage, options),
     recover: async () => (await send(operations.recover, {})).count,
     sweep: async () => (await send(operations.sweep, {})).count,
   };
@@ -133,6 +134,8 @@ function ofRecords(client: HttpClient): Pick<Administration, RecordNouns> {
     sessions: {
       list: (filter, paging) => pages(client, operations["sessions.list"], filter, paging),
       get: (reference) => send(operations["sessions.get"], reference),
+      lineage: (reference, paging) =>
+        pages(client, operations["sessions.lineage"], reference, paging),
       transcript: async (reference) =>
         (await send(operations["sessions.transcript"], reference)).data,
     },
@@ -144,6 +147,8 @@ function ofRecords(client: HttpClient): Pick<Administration, RecordNouns> {
     },
     changes: {
       list: (filter, paging) => pages(client, operations["changes.list"], filter, paging),
+      export: (filter, options) =>
+        download(operations["changes.export"], { ...filter, ...options }),
     },
   };
 }

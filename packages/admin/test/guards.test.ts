@@ -1,4 +1,5 @@
 import { everyOrganization } from "@tollgate/core";
+import { etagOf } from "@tollgate/core/administration";
 import { memoryStore } from "@tollgate/store-memory";
 import { createTestGateway } from "@tollgate/testing";
 import { describe, expect, it, vi } from "vitest";
@@ -194,6 +195,37 @@ describe("the admin API", () => {
     expect(statuses).toEqual([...Array(10).fill(401), ...Array(53).fill(429), 503]);
   });
 
+  it.each([
+    ["raise", "POST", "/raises", { by: { requests: 1 }, until: "2030-01-01" }],
+    ["cancelRaise", "DELETE", "/raises/RAISE", null],
+  ] as const)(
+    "lets nobody %s a budget that has become another organization's since it was seen",
+    async (change, method, path, body) => {
+      const { gateway } = await createTestGateway();
+      const budget = { id: "b", limit: { requests: 1 }, period: "day" } as const;
+      await gateway.budgets.create({ ...budget, scope: { organization: "acme" } });
+      const raised = { id: "b", by: { requests: 5 }, until: "2030-01-01" };
+      const { id } = await gateway.budgets.raise(raised);
+      const before = await gateway.budgets.raises({ id: "b" });
+      const moving = async (input: never) => {
+        await gateway.budgets.update({ ...budget, scope: { organization: "rival" } });
+        return Reflect.apply(gateway.budgets[change], null, [input]);
+      };
+      const handler = adminHandler(
+        { ...gateway, budgets: { ...gateway.budgets, [change]: moving } },
+        { authenticateAdmin: () => ({ ...admin, organizations: ["acme"] }) },
+      );
+      const at = `http://ops.example/admin/v1/budgets/b${path.replace("RAISE", id)}`;
+      const answer = await handler.fetch(at, {
+        method,
+        headers: { ...json, authorization: "Bearer x" },
+        ...(body === null ? {} : { body: JSON.stringify(body) }),
+      });
+      expect(await answer.json()).toMatchObject({ error: { code: "precondition_failed" } });
+      expect(await gateway.budgets.raises({ id: "b" })).toEqual(before);
+    },
+  );
+
   it.each(["update", "remove"] as const)(
     "lets nobody %s a budget or rate limit that has become another organization's since it was seen",
     async (change) => {
@@ -224,13 +256,14 @@ describe("the admin API", () => {
         },
         { authenticateAdmin: () => ({ ...admin, organizations: ["acme"] }) },
       );
-      for (const [path, of] of [
-        ["budgets/b", { ...mine, period: "day" }],
-        ["rate-limits/r", { ...mine, per: "minute" }],
+      for (const [path, of, seen] of [
+        ["budgets/b", { ...mine, period: "day" }, await gateway.budgets.get({ id: "b" })],
+        ["rate-limits/r", { ...mine, per: "minute" }, await gateway.rateLimits.get({ id: "r" })],
       ] as const) {
+        const tag = change === "update" ? { "if-match": `"${etagOf(seen)}"` } : {};
         const answer = await handler.fetch(`http://ops.example/admin/v1/${path}`, {
           method: change === "update" ? "POST" : "DELETE",
-          headers: { ...json, authorization: "Bearer x" },
+          headers: { ...json, ...tag, authorization: "Bearer x" },
           ...(change === "update" ? { body: JSON.stringify(of) } : {}),
         });
         expect(await answer.json()).toMatchObject({ error: { code: "precondition_failed" } });

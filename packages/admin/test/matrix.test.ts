@@ -1,3 +1,4 @@
+import { everyOrganization } from "@tollgate/core";
 import { tryRead } from "@tollgate/core/schemas";
 import { describe, expect, it } from "vitest";
 import type { AdminGrant, AdminRole } from "../src/index.ts";
@@ -37,7 +38,7 @@ const suffices = (role: AdminRole, required: AdminRole) =>
 const bodyOf = async (answer: Response) => Buffer.from(await answer.arrayBuffer()).toString();
 
 /** An answer without what names the organization in it. */
-const anonymous = async (answer: Response, ids: Ids) => {
+const anonymous = async (answer: Response, { tags: _tags, ...ids }: Ids) => {
   let body = await bodyOf(answer);
   const fromMaxLength = Object.entries(ids).sort(([, a], [, b]) => b.length - a.length);
   for (const [name, id] of fromMaxLength) body = body.replaceAll(id, name);
@@ -45,7 +46,7 @@ const anonymous = async (answer: Response, ids: Ids) => {
 };
 
 const changesOf = async ({ gateway }: World) =>
-  (await gateway.changes.list({ organizationId: "rival" })).data;
+  (await gateway.changes.list({ organizationId: everyOrganization })).data;
 
 let shared: Promise<World> | undefined;
 /** A new world for what may change it, and one for all that may not. */
@@ -99,5 +100,47 @@ describe.each(routes)("%s", (name, route) => {
     if (route.output === "file") return;
     const json: unknown = JSON.parse(body);
     expect(tryRead(route.output, json)).toEqual({ value: json, problems: [] });
+  });
+});
+
+it.each(routes.filter(([, { replaces }]) => replaces !== null))(
+  "%s replaces a record, and requires its tag",
+  async (name, route) => {
+    const { call, acme, gateway } = await createWorld();
+    const before = await gateway.changes.list({ organizationId: "acme" });
+    const sample = sampleOf([name, route], acme);
+    const answer = await call(grantOf("admin"), { ...sample, headers: {} });
+    expect(answer.status).toBe(428);
+    expect(await answer.json()).toMatchObject({
+      error: { code: "precondition_required", param: "If-Match" },
+    });
+    expect(await gateway.changes.list({ organizationId: "acme" })).toEqual(before);
+    for (const status of [200, 412])
+      expect((await call(grantOf("admin"), sample)).status).toBe(status);
+  },
+);
+
+const ofLimits = routes.filter(([, { path }]) => /^\/(?:budgets|rate-limits)\/\{id\}/.test(path));
+
+describe.each([
+  ["every organization", {}],
+  ["another organization too", { organization: ["acme", "rival"] }],
+])("a budget or rate limit of %s", (_, scope) => {
+  it.each(ofLimits)("is unknown to %s of one organization", async (name, route) => {
+    const world = await createWorld();
+    const { call, acme, gateway } = world;
+    const [budget, rate] = [
+      { limit: { usd: 5 }, period: "month" },
+      { limit: { requests: 9 } },
+    ] as const;
+    await gateway.budgets.update({ id: acme.budget, scope, ...budget });
+    await gateway.rateLimits.update({ id: acme.rateLimit, scope, ...rate, per: "minute" });
+    const before = await changesOf(world);
+    const answer = await call(grantOf("admin"), sampleOf([name, route], acme));
+    const nowhere = await call(grantOf("admin"), sampleOf([name, route], unknown));
+    expect(answer.status).toBe(404);
+    expect(await anonymous(answer, acme)).toBe(await anonymous(nowhere, unknown));
+    expect(await changesOf(world)).toEqual(before);
+    expect(await gateway.budgets.raises({ id: acme.budget })).toHaveLength(1);
   });
 });

@@ -1,4 +1,5 @@
 import { createRandomIds } from "@tollgate/core";
+import { etagOf } from "@tollgate/core/administration";
 import { createTestGateway, scriptedProvider, type TestGateway } from "@tollgate/testing";
 import { type AdminGrant, type AdminHandler, adminHandler } from "../src/index.ts";
 import type { Route } from "../src/operation.ts";
@@ -23,6 +24,8 @@ export interface Ids {
   readonly session: string;
   readonly decision: string;
   readonly token: string;
+  /** The tags of the key, the budget and the rate limit, by the path of the record. */
+  readonly tags: Readonly<Record<string, string>>;
 }
 
 /** A gateway with a record of each kind in each of two organizations, and its admin API. */
@@ -45,6 +48,7 @@ export const unknown: Ids = {
   session: "00000000-0000-7000-8000-000000000004",
   decision: "00000000-0000-7000-8000-000000000005",
   token: "00000000-0000-7000-8000-000000000006",
+  tags: {},
 };
 
 export async function createWorld(): Promise<World> {
@@ -61,10 +65,11 @@ export async function createWorld(): Promise<World> {
     admin,
     acme: await populate(test, "acme"),
     rival: await populate(test, "rival"),
-    call: (grant, { method, path, query, body }) =>
-      admin.fetch(`http://host/ops/admin/v1${path}?${new URLSearchParams(query)}`, {
+    call: (grant, { method, path, query, headers, body }) =>
+      admin.fetch(urlOf({ path, query }), {
         method,
         headers: {
+          ...headers,
           authorization: "Bearer signed-in",
           "x-grant": JSON.stringify(grant),
           ...(body === null ? {} : { "content-type": "application/json" }),
@@ -72,6 +77,11 @@ export async function createWorld(): Promise<World> {
         body: body === null ? null : JSON.stringify(body),
       }),
   };
+}
+
+/** Where the admin API of a world takes a request. */
+export function urlOf({ path, query }: Pick<SampleRequest, "path" | "query">): string {
+  return `http://host/ops/admin/v1${path}?${new URLSearchParams(query)}`;
 }
 
 async function populate(
@@ -84,9 +94,16 @@ async function populate(
   await (await gateway.fetch(asked)).text();
   const ids = { budget: `b-${organization}`, rateLimit: `r-${organization}` };
   const scope = { organization };
-  await gateway.budgets.create({ id: ids.budget, scope, limit: { usd: 5 }, period: "month" });
   const limit = { requests: 5_000 };
-  await gateway.rateLimits.create({ id: ids.rateLimit, scope, limit, per: "minute" });
+  const tags = {
+    "/keys/{id}": etagOf(await gateway.keys.get({ organizationId: organization, id: key.id })),
+    "/budgets/{id}": etagOf(
+      await gateway.budgets.create({ id: ids.budget, scope, limit: { usd: 5 }, period: "month" }),
+    ),
+    "/rate-limits/{id}": etagOf(
+      await gateway.rateLimits.create({ id: ids.rateLimit, scope, limit, per: "minute" }),
+    ),
+  };
   await gateway.connections.set({
     organizationId: organization,
     gateway: "own",
@@ -105,7 +122,7 @@ async function populate(
   });
   const { id: stepId } = step;
   const ofRecords = { key: key.id, raise: id, step: stepId, session, decision, token: token.id };
-  return { ...ids, ...ofRecords, organization };
+  return { ...ids, ...ofRecords, organization, tags };
 }
 
 /** A valid request for an operation. */
@@ -113,6 +130,7 @@ export interface SampleRequest {
   readonly method: string;
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string>>;
   readonly body: Readonly<Record<string, unknown>> | null;
 }
 
@@ -127,9 +145,11 @@ export function sampleOf(
   );
   const named =
     "organizationId" in route.input && organizationId !== null ? { organizationId } : {};
-  if (route.method !== "POST")
-    return { method: route.method, path, query: { ...named, ...queries[name] }, body: null };
-  return { method: route.method, path, query: {}, body: { ...named, ...bodyOf(name, ids) } };
+  const { method, replaces } = route;
+  const headers = replaces === null ? {} : { "if-match": `"${ids.tags[replaces] ?? "unknown"}"` };
+  if (method !== "POST")
+    return { method, path, query: { ...named, ...queries[name] }, headers, body: null };
+  return { method, path, query: {}, headers, body: { ...named, ...bodyOf(name, ids) } };
 }
 
 function idOf({ path }: Route, parameter: string, ids: Ids): string {
@@ -153,6 +173,7 @@ const queries: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "activity.export": { format: "csv" },
   "steps.export": { format: "jsonl" },
   "decisions.export": { format: "jsonl" },
+  "changes.export": { format: "csv" },
   "steps.summarize": { by: "model" },
   "steps.series": { bucket: "hour", by: "model" },
 };
@@ -171,7 +192,11 @@ function bodyOf(name: string, { organization }: Ids): Readonly<Record<string, un
     "rateLimits.update": { scope, limit: { requests: 9 }, per: "second" },
     "connections.set": { apiKey: canaryCredential },
     "steps.reprice": { prices: { "test/tollgate/scripted": { input: "3", output: "4" } } },
-    "steps.correct": { costNanoUsd: 7, reason: "an invoice" },
+    "steps.correct": {
+      usage: { promptTokens: 1, completionTokens: 1 },
+      costNanoUsd: 7,
+      reason: "an invoice",
+    },
   };
   return bodies[name] ?? {};
 }

@@ -5,6 +5,7 @@ import { defineApply } from "./commands/apply.ts";
 import { defineChanges, defineDecisions } from "./commands/audit.ts";
 import { defineBudgets } from "./commands/budgets.ts";
 import { defineConnections } from "./commands/connections.ts";
+import { defineEvidence } from "./commands/evidence.ts";
 import { defineExport } from "./commands/export.ts";
 import { defineGateway } from "./commands/gateway.ts";
 import { defineKeys } from "./commands/keys.ts";
@@ -73,6 +74,7 @@ export function createProgram(): Command {
   defineSessions(program);
   defineDecisions(program);
   defineChanges(program);
+  defineEvidence(program);
   defineExport(program);
   defineGateway(program);
   defineMaintenance(program);

@@ -1,4 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these files name variables this way
+import { generateKeyPairSync } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,6 +19,9 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const apiKey = "sk-proj-0123456789abcdefghij";
 const keyEncryptionKey = Buffer.alloc(32, 7).toString("base64");
+const signingKey = generateKeyPairSync("ed25519")
+  .privateKey.export({ type: "pkcs8", format: "pem" })
+  .toString();
 const password = "correct-horse-battery";
 
 /** A configuration with every section. */
@@ -85,6 +89,7 @@ const valid = () => ({
   dataClasses: ["D0_PUBLIC", "D1_INTERNAL"],
   prices: { "own/acme/large": { input: 1, output: 2 } },
   secrets: { current: "k1", keys: { k1: keyEncryptionKey } },
+  evidence: { name: "tollgate.example", privateKey: signingKey, alarmAfter: "30s" },
   limits: { bodyBytes: 1_000_000 },
   deadlines: { total: "5m" },
   retries: { max: 1, allowDuplicates: false },
@@ -597,6 +602,8 @@ const required: readonly Keys[] = [
   ["budgets", 0, "period"],
   ["secrets", "current"],
   ["secrets", "keys"],
+  ["evidence", "name"],
+  ["evidence", "privateKey"],
 ];
 
 const faults: readonly Fault[] = [
@@ -678,6 +685,7 @@ describe("a fault in a valid configuration file", () => {
         expect(thrown.message).not.toContain(apiKey);
         expect(thrown.message).not.toContain(password);
         expect(thrown.message).not.toContain(keyEncryptionKey);
+        expect(thrown.message).not.toContain(signingKey.split("\n")[1]);
       }
     }
     expect(accepted).toEqual([]);

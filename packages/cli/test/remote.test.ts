@@ -1,22 +1,26 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Gateway } from "@tollgate/core";
+import type { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createProgram } from "../src/main.ts";
 import { temporaryFolder } from "./command-line.ts";
 import { type AdminServer, adminToken, openAdministered, runHere } from "./in-process.ts";
 
 const folder = temporaryFolder();
 const prices = join(folder, "prices.json");
+const teams = join(folder, "teams.json");
 const acme = ["--organization", "acme"];
 
 let configuration = "";
 let gateway: Gateway;
 let admin: AdminServer;
 /** The ids of records, by their noun. */
-const ids = { key: "", step: "", session: "", decision: "", raise: "" };
+const ids = { key: "", step: "", session: "", decision: "", raise: "", token: "" };
 
 /** One record of each kind. */
 beforeAll(async () => {
+  writeFileSync(teams, JSON.stringify({ organizations: { acme: {} } }));
   writeFileSync(prices, JSON.stringify({ "sim/tollgate/echo": { input: 1, output: 1 } }));
   ({ configuration, gateway, admin } = await openAdministered(folder));
   const organizationId = "acme";
@@ -42,12 +46,18 @@ beforeAll(async () => {
   const raise = await gateway.budgets.raise({ id: "b", by: { usd: 1 }, until: "2126-01-01" });
   await gateway.rateLimits.create({ id: "r", ...limited, limit: { requests: 60 }, per: "minute" });
   await gateway.connections.set({ organizationId, gateway: "own", apiKey: "sk-canary-1" });
+  const { token } = await gateway.adminTokens.create({
+    label: "bo",
+    role: "viewer",
+    organizations: "all",
+  });
   Object.assign(ids, {
     key: key.id,
     step: step?.id,
     session: step?.sessionId,
     decision: step?.decisionId,
     raise: raise.id,
+    token: token.id,
   });
 }, 30_000);
 
@@ -60,8 +70,33 @@ afterAll(async () => {
 const remote = (words: readonly string[], environment = {}) =>
   runHere(words, { TOLLGATE_URL: admin.url, TOLLGATE_TOKEN: adminToken, ...environment });
 
+/** Puts the ids of records in place of the names of their nouns. */
+const named = (words: readonly string[]) =>
+  words.map((word) => (/^[A-Z]+$/.test(word) ? Reflect.get(ids, word.toLowerCase()) : word));
+
+/** The names of all commands that do something: `keys list`. */
+function commandsOf(command: Command, path: readonly string[] = []): readonly string[] {
+  const own = command.commands.filter((each) => each.name() !== "help");
+  if (own.length === 0) return [path.join(" ")];
+  return own.flatMap((each) => commandsOf(each, [...path, each.name()]));
+}
+
+/** The name of the command that words run. `list` is a noun's default. */
+function nameOf(words: readonly string[]): string {
+  const [noun = "", verb = ""] = words;
+  const known = commandsOf(createProgram());
+  return [`${noun} ${verb}`, noun, `${noun} list`].find((name) => known.includes(name)) ?? "";
+}
+
 describe("a command at a URL", () => {
   const reads: readonly (readonly string[])[] = [
+    ["admin-tokens"],
+    ["admin-tokens", "get", "TOKEN"],
+    ["apply", "--file", teams, "--dry-run"],
+    ["export", "changes"],
+    ["export", "decisions", "--format", "jsonl"],
+    ["export", "focus"],
+    ["usage", "reconcile"],
     ["keys"],
     ["keys", "list", "--user", "bob", "--live", ...acme],
     ["keys", "get", "KEY"],
@@ -83,9 +118,11 @@ describe("a command at a URL", () => {
     ["steps", "content", "STEP"],
     ["steps", "summarize", "--by", "outcome"],
     ["steps", "export", "--format", "jsonl"],
+    ["steps", "series", "--bucket", "day"],
     ["steps", "reprice", "--prices", prices],
     ["sessions"],
     ["sessions", "get", "SESSION"],
+    ["sessions", "lineage", "SESSION"],
     ["sessions", "transcript", "SESSION"],
     ["decisions", "--effect", "permit"],
     ["decisions", "get", "DECISION"],
@@ -101,14 +138,54 @@ describe("a command at a URL", () => {
     ["steps", "get", "STEP", "--organization", "rival"],
   ];
 
+  const budget = ["--usd", "2", "--period", "day", ...acme];
+  const changes: readonly (readonly string[])[] = [
+    ["admin-tokens", "revoke", "TOKEN"],
+    ["admin-tokens", "create", "--label", "cy", "--role", "viewer", "--all-organizations"],
+    ["keys", "update", "EVE", "--models", "sim/*/*", "--alias", "fast=sim/tollgate/echo"],
+    ["keys", "rotate", "EVE", "--overlap", "1h"],
+    ["keys", "revoke", "--user", "eve", ...acme],
+    ["keys", "revoke", "EVE"],
+    ["budgets", "create", "day", ...budget],
+    ["budgets", "update", "day", ...budget],
+    ["budgets", "raise", "day", "--usd", "1", "--until", "2126-01-01"],
+    ["budgets", "cancel-raise", "b", "RAISE"],
+    ["budgets", "remove", "day"],
+    ["rate-limits", "create", "few", "--concurrent-steps", "4", ...acme],
+    ["rate-limits", "update", "few", "--concurrent-steps", "5", ...acme],
+    ["rate-limits", "remove", "few"],
+    ["connections", "set", "own", ...acme, "--from-environment", "OWN_KEY"],
+    ["connections", "reseal"],
+    ["connections", "remove", "own", ...acme],
+    ["steps", "correct", "STEP", ...acme, "--reason", "the invoice", "--cost-usd", "0.5"],
+    ["steps", "reprice", "--prices", prices, "--apply"],
+  ];
+
+  /** About this machine, about no gateway, or about evidence: who verifies it reads the database, not a server's word. */
+  const local = [
+    "check",
+    "evidence anchor",
+    "evidence key",
+    "evidence verify",
+    "import litellm",
+    "migrate",
+    "schema config",
+    "serve",
+  ];
+
+  it("is every command that concerns a gateway's administration", () => {
+    const tried = new Set([...reads, ...changes, ["keys", "create"], ["status"]].map(nameOf));
+    const others = commandsOf(createProgram()).filter((name) => !tried.has(name));
+    expect(others.toSorted()).toEqual(local);
+  });
+
   it.each(reads.map((words) => [words.join(" "), words] as const))(
     "prints what it prints here: %s",
     async (_name, words) => {
-      const named = words.map((word) => Reflect.get(ids, word.toLowerCase()) ?? word);
       for (const format of [[], ["--json"]]) {
-        const here = await runHere([...named, ...format, "--config", configuration]);
+        const here = await runHere([...named(words), ...format, "--config", configuration]);
         expect(here.output + here.errors).not.toBe("");
-        expect(await remote([...named, ...format])).toEqual(here);
+        expect(await remote([...named(words), ...format])).toEqual(here);
       }
     },
   );
@@ -126,28 +203,9 @@ describe("a command at a URL", () => {
     ]);
     const { key, secret } = JSON.parse(made.output);
     expect(secret).toMatch(/^tg_/);
-    const budget = ["--usd", "2", "--period", "day", ...acme];
-    const changes: readonly (readonly string[])[] = [
-      ["keys", "update", key.id, "--models", "sim/*/*", "--alias", "fast=sim/tollgate/echo"],
-      ["keys", "rotate", key.id, "--overlap", "1h"],
-      ["keys", "revoke", "--user", "eve", ...acme],
-      ["keys", "revoke", key.id],
-      ["budgets", "create", "day", ...budget],
-      ["budgets", "update", "day", ...budget],
-      ["budgets", "raise", "day", "--usd", "1", "--until", "2126-01-01"],
-      ["budgets", "cancel-raise", "b", ids.raise],
-      ["budgets", "remove", "day"],
-      ["rate-limits", "create", "few", "--concurrent-steps", "4", ...acme],
-      ["rate-limits", "update", "few", "--concurrent-steps", "5", ...acme],
-      ["rate-limits", "remove", "few"],
-      ["connections", "set", "own", ...acme, "--from-environment", "OWN_KEY"],
-      ["connections", "reseal"],
-      ["connections", "remove", "own", ...acme],
-      ["steps", "correct", ids.step, ...acme, "--reason", "the invoice", "--cost-usd", "0.5"],
-      ["steps", "reprice", "--prices", prices, "--apply"],
-    ];
+    Object.assign(ids, { eve: key.id });
     for (const words of changes)
-      expect(await remote(words, { OWN_KEY: "sk-canary-2" })).toMatchObject({
+      expect(await remote(named(words), { OWN_KEY: "sk-canary-2" })).toMatchObject({
         code: 0,
         errors: "",
       });
@@ -173,6 +231,8 @@ describe("a command at a URL", () => {
         "connection.removed",
         "correction",
         "transcript.read",
+        "admin_token.created",
+        "admin_token.revoked",
       ]),
     );
   });
@@ -185,6 +245,30 @@ describe("a command at a URL", () => {
     const here = await runHere(["status", "--config", configuration]);
     expect(here).toMatchObject({ code: 2, output: "" });
     expect(here.errors).toContain("pass its --url");
+  });
+
+  it("prints a transcript of any length", async () => {
+    const messages = Array.from({ length: 1_050 }, (_, at) => ({
+      role: "user",
+      content: `m${at}`,
+    }));
+    const { secret } = await gateway.keys.create({
+      organizationId: "acme",
+      userId: "writer",
+      label: "long",
+    });
+    const answer = await gateway.fetch("http://in-process/v1/chat/completions", {
+      method: "POST",
+      headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "sim/tollgate/echo", messages }),
+    });
+    await answer.text();
+    const [session] = (await gateway.sessions.list({ organizationId: "acme", user: "writer" }))
+      .data;
+    const printed = await remote(["sessions", "transcript", session?.id ?? ""]);
+    const lines = printed.output.trimEnd().split("\n");
+    expect(lines.slice(0, 1_050)).toEqual(messages.map(({ content }) => `user       ${content}`));
+    expect(lines).toHaveLength(1_051);
   });
 
   it("takes the token from a file, and the URL from an option", async () => {

@@ -1,14 +1,6 @@
 import { Readable } from "node:stream";
-import {
-  type Administration,
-  type ChangeRecord,
-  type CsvField,
-  csvRecord,
-  type ExportFormat,
-  type Page,
-  type Paging,
-  type StepFilter,
-} from "@tollgate/core";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Administration, ExportFormat, Page, Paging, StepFilter } from "@tollgate/core";
 import type { Command } from "commander";
 import { filterAction } from "../actions.ts";
 import { isoTime, oneOf } from "../arguments.ts";
@@ -42,15 +34,7 @@ export function defineExport(program: Command): void {
     .action(
       filterAction<Period & FileOptions<ExportFormat>>(
         async ({ changes }, { format, out, ...filter }) =>
-          writeOut(
-            Readable.from(
-              changesFile(
-                pagesOf((page) => changes.list(filter, page)),
-                format,
-              ),
-            ),
-            out,
-          ),
+          writeOut(Readable.fromWeb(changes.export(filter, { format })), out),
       ),
     );
 }
@@ -97,31 +81,8 @@ async function* pagesOf<Row>(
   do {
     const page: Page<Row> = await read({ cursor, limit: rowsPerPage });
     yield page.data;
+    // SQLite reads a page at once, and a file may need many pages before it has bytes to write.
+    await nextTurn();
     cursor = page.nextCursor;
   } while (cursor !== null);
-}
-
-const changeColumns: readonly (readonly [string, (change: ChangeRecord) => CsvField])[] = [
-  ["id", ({ id }) => id],
-  ["at", ({ at }) => at],
-  ["organizationId", ({ organizationId }) => organizationId],
-  ["kind", ({ kind }) => kind],
-  ["actor", ({ actor }) => actor],
-  ["subject", ({ subject }) => subject],
-  ["facts", ({ facts }) => JSON.stringify(facts)],
-];
-
-async function* changesFile(
-  pages: AsyncIterable<readonly ChangeRecord[]>,
-  format: ExportFormat,
-): AsyncGenerator<string, void, void> {
-  if (format === "csv") yield csvRecord(changeColumns.map(([heading]) => heading));
-  for await (const page of pages) {
-    const lines = page.map((change) =>
-      format === "csv"
-        ? csvRecord(changeColumns.map(([, of]) => of(change)))
-        : `${JSON.stringify(change)}\n`,
-    );
-    if (lines.length > 0) yield lines.join("");
-  }
 }

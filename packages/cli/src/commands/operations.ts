@@ -76,13 +76,13 @@ async function reconcileUsage(_options: unknown, command: Command): Promise<void
     ...range,
     organizationId: organizationScope(organization),
   };
-  await withGateway(command, async (gateway) => {
-    const result = await gateway.reconcileUsage(options);
+  await withAdministration(command, async (administration, { json }) => {
+    const result = await administration.reconcileUsage(options);
     const { steps, differences, isCut, repaired } = result;
     const text = differences.length === 0 ? [] : [formatTable(differences, differenceColumns)];
     if (isCut) text.push("There are more differences.");
     text.push(`Steps: ${steps}, differences repaired: ${repaired}`);
-    print(globalsOf(command).json, result, text.join("\n\n"));
+    print(json, result, text.join("\n\n"));
     if (differences.length > 0)
       throw new CommandError("some sums by hour differed from their Steps");
   });

@@ -1,9 +1,15 @@
-import type { SessionRecord, TranscriptEntry } from "@tollgate/core";
+import type {
+  Administration,
+  SessionRecord,
+  TranscriptEntry,
+  TranscriptReference,
+} from "@tollgate/core";
+import { maxTranscriptMessages } from "@tollgate/core/administration";
 import type { Message } from "@tollgate/core/provider";
 import type { Command } from "commander";
 import { contentAction, listAction, recordAction } from "../actions.ts";
 import { listCommand, recordCommand } from "../arguments.ts";
-import { print } from "../print.ts";
+import { print, printPage } from "../print.ts";
 import type { Column } from "../table.ts";
 import { printable } from "../table.ts";
 
@@ -39,9 +45,34 @@ export function defineSessions(program: Command): void {
   recordCommand(noun, "get", "show one Session").action(
     recordAction(({ sessions }, reference) => sessions.get(reference)),
   );
-  recordCommand(noun, "transcript", "show the messages of a Session").action(
-    contentAction(({ sessions }, reference) => sessions.transcript(reference), printTranscript),
+  recordCommand(noun, "lineage", "show a Session and those that it branched from").action(
+    contentAction(
+      async ({ sessions }, { organizationId, id }) => {
+        const data: SessionRecord[] = [];
+        for await (const session of sessions.lineage({ organizationId, id })) data.push(session);
+        return data;
+      },
+      (json, data) => printPage(json, { data, nextCursor: null }, columns),
+    ),
   );
+  recordCommand(noun, "transcript", "show the messages of a Session").action(
+    contentAction(wholeTranscript, printTranscript),
+  );
+}
+
+/** Reads on as long as a reading may have left out messages. */
+async function wholeTranscript(
+  { sessions }: Administration,
+  reference: TranscriptReference,
+): Promise<readonly TranscriptEntry[]> {
+  const entries: TranscriptEntry[] = [];
+  for (let [from, read] = [0, 1]; read > 0; from += read) {
+    const next = await sessions.transcript({ ...reference, from });
+    read = next.reduce((sum, { count }) => sum + count, 0);
+    entries.push(...next);
+    if (read < maxTranscriptMessages) break;
+  }
+  return entries;
 }
 
 function printTranscript(json: boolean | undefined, data: readonly TranscriptEntry[]): void {

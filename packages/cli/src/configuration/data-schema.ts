@@ -1,5 +1,6 @@
 import type { VirtualModels } from "@tollgate/core";
 import {
+  duration,
   gatewaySettings,
   type JsonSchema,
   jsonSchemaOf,
@@ -58,6 +59,13 @@ const fileSchema = z.strictObject({
   prices: z.exactOptional(z.union([z.literal("catalog"), priceTableSchema])),
   secrets: z.exactOptional(
     z.strictObject({ current: z.string(), keys: z.record(z.string(), z.string()) }),
+  ),
+  evidence: z.exactOptional(
+    z.strictObject({
+      name: z.string(),
+      privateKey: z.string(),
+      alarmAfter: z.exactOptional(duration),
+    }),
   ),
   serve: z.exactOptional(
     z.strictObject({

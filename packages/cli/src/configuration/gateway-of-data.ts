@@ -1,4 +1,4 @@
-import { GatewayError, type GatewayOptions, virtual } from "@tollgate/core";
+import { ed25519Signer, GatewayError, type GatewayOptions, virtual } from "@tollgate/core";
 import { definePolicy, type Policy } from "@tollgate/core/policy";
 import type { Provider } from "@tollgate/core/provider";
 import type { Store } from "@tollgate/core/store";
@@ -6,7 +6,8 @@ import type { ConfigurationData, ProviderData, StoreData } from "./data-schema.t
 
 /** Makes the options of `createGateway` from a configuration file. Loads only the packages that it uses. */
 export async function optionsOf(data: ConfigurationData): Promise<GatewayOptions> {
-  const { store, providers, policy, prices = "catalog", serve: _server, ...settings } = data;
+  const { store, providers, policy, prices = "catalog", serve: _server, ...rest } = data;
+  const { evidence, ...settings } = rest;
   const made = await Promise.all(
     [...providers].map(async ([gateway, one]) => [gateway, await providerOf(one)] as const),
   );
@@ -16,18 +17,31 @@ export async function optionsOf(data: ConfigurationData): Promise<GatewayOptions
     providers: Object.fromEntries(made),
     ...(policy === undefined ? {} : { policy: policyOf(policy) }),
     prices: prices === "catalog" ? await catalog() : prices,
+    ...(evidence === undefined ? {} : { evidence: evidenceOf(evidence) }),
   };
 }
 
-/** `definePolicy` finds duplicate rule ids but doesn't know its place in the file, so this adds it to their paths. */
+function evidenceOf({
+  name,
+  privateKey,
+  ...settings
+}: NonNullable<ConfigurationData["evidence"]>): NonNullable<GatewayOptions["evidence"]> {
+  return { ...settings, signer: inPlace("evidence", () => ed25519Signer({ name, privateKey })) };
+}
+
 function policyOf(policy: NonNullable<ConfigurationData["policy"]>): Policy {
+  return inPlace("policy", () => definePolicy(policy));
+}
+
+/** A factory finds what no schema does, but doesn't know its place in the file, so this adds it to the paths. */
+function inPlace<Made>(place: string, make: () => Made): Made {
   try {
-    return definePolicy(policy);
+    return make();
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;
     const problems = thrown.problems.map(({ path, message }) => ({
-      path: `policy.${path}`,
-      message: message.replace(path, () => `policy.${path}`),
+      path: `${place}.${path}`,
+      message: message.replace(path, () => `${place}.${path}`),
     }));
     throw new GatewayError(thrown.code, thrown.message, { problems });
   }

@@ -56,7 +56,7 @@ export function shownCredentials(data: unknown): readonly Problem[] {
     .map(({ keys }) =>
       problemAt(
         pathOf("", keys),
-        "contains a credential where records and logs show it: move it to apiKey, headers, secrets.keys or store.url",
+        "contains a credential where records and logs show it: move it to apiKey, headers, secrets.keys, evidence.privateKey or store.url",
       ),
     );
 }
@@ -86,13 +86,17 @@ function credentialsIn(data: unknown, keys: readonly PropertyKey[] = []): readon
   return Object.entries(data).flatMap(([key, value]) => credentialsIn(value, [...keys, key]));
 }
 
-/** `providers.*.apiKey`, `providers.*.headers.*`, `secrets.keys.*` and `store.url`. */
+/** `providers.*.apiKey`, `providers.*.headers.*`, `secrets.keys.*`, `evidence.privateKey` and `store.url`. */
 function isCredentialPlace([top, second, third, fourth]: readonly PropertyKey[]): boolean {
   if (top === "providers")
     return (
       (third === "apiKey" && fourth === undefined) || (third === "headers" && fourth !== undefined)
     );
-  return (top === "secrets" && second === "keys") || (top === "store" && second === "url");
+  return (
+    [top, second].join(".") === "evidence.privateKey" ||
+    (top === "secrets" && second === "keys") ||
+    (top === "store" && second === "url")
+  );
 }
 
 function passwordsOf(address: string): readonly string[] {

@@ -37,7 +37,7 @@ function decimalText(value: bigint): string {
 }
 
 /** Holds one row group at a time. */
-const rowsPerGroup = 10_000;
+const rowsPerGroup = 5_000;
 
 /** Writes a Parquet file with Snappy compression: amounts as DECIMAL(28,15), times as UTC timestamps in milliseconds. */
 export async function* parquetFile(batches: ChargeBatches): AsyncGenerator<Uint8Array, void, void> {
