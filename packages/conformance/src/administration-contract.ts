@@ -2,23 +2,31 @@ import { adminHandler, isReplayed, remoteAdministration } from "@tollgate/admin"
 import {
   type ActivityFilter,
   type Administration,
+  type ChangeFilter,
   createRandomIds,
   everyOrganization,
   type List,
+  type Mountable,
 } from "@tollgate/core";
 import { etagOf } from "@tollgate/core/administration";
 import { definePolicy, permit } from "@tollgate/core/policy";
 import type { Store } from "@tollgate/core/store";
 import { createTestGateway, scriptedProvider, type TestGateway } from "@tollgate/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Binding } from "./binding-contract/binding.ts";
+import type { Mounting, ServedBinding } from "./binding-contract/binding.ts";
 
 /** Where an administration under test comes from. */
 export interface AdministrationSource {
   /** A new store for each test. Default: in memory. */
   readonly open?: () => Store | Promise<Store>;
   /** Reaches the administration over HTTP through this binding. Default: in process. */
-  readonly serve?: Binding["serve"];
+  readonly serve?: (admin: Mountable, mounting: Mounting) => Promise<ServedAdministration>;
+}
+
+/** An admin API that can be called. */
+export interface ServedAdministration extends ServedBinding {
+  /** Sends the requests. Default: the global `fetch`. */
+  readonly fetch?: (request: Request) => Promise<Response>;
 }
 
 interface Subject extends TestGateway {
@@ -122,7 +130,15 @@ export function describeAdministration(name: string, source: AdministrationSourc
       const until = "2030-01-01";
       const raise = await budgets.raise({ id, by: { usd: 1 }, until, ...by });
       expect(await budgets.raises({ id })).toEqual([raise]);
-      await budgets.cancelRaise({ id, raiseId: raise.id, ...by });
+      const stale = { code: "precondition_failed" };
+      const again = { id, by: { usd: 1 }, until, ifMatch: "stale", ...by };
+      await expect(budgets.raise(again)).rejects.toMatchObject(stale);
+      const cancellation = { id, raiseId: raise.id, ...by };
+      await expect(
+        budgets.cancelRaise({ ...cancellation, ifMatch: "stale" }),
+      ).rejects.toMatchObject(stale);
+      expect(await budgets.raises({ id })).toEqual([raise]);
+      await budgets.cancelRaise({ ...cancellation, ifMatch: etagOf(await budgets.get({ id })) });
       expect(await budgets.raises({ id })).toEqual([]);
       expect(await everyPage(budgets.status({ id, at: "2026-01-01" }))).toEqual([]);
       const rate = { id: "rate", scope, limit: { requests: 9 }, per: "second" } as const;
@@ -331,6 +347,9 @@ export function describeAdministration(name: string, source: AdministrationSourc
     it("reads decisions, Sessions and their content, and records who read it", async () => {
       const { administration, gateway, organizationId, chat } = await subject();
       await (await gateway.fetch(chat())).text();
+      await gateway.keys.create({ organizationId: "rival", userId: "eve", label: "other" });
+      // Tokens belong to no organization.
+      await gateway.adminTokens.create({ label: "Ada", role: "viewer", organizations: "all" });
       const { decisions, sessions, steps } = administration;
       const filter = { organizationId };
       const [decision] = await everyPage(decisions.list(filter));
@@ -338,6 +357,17 @@ export function describeAdministration(name: string, source: AdministrationSourc
       expect(await textOf(decisions.export(filter, { format: "csv" }))).toEqual(
         await textOf(gateway.decisions.export(filter, { format: "csv" })),
       );
+      const everywhere: ChangeFilter = { organizationId: everyOrganization };
+      for (const [asked, format] of [
+        [filter, "csv"],
+        [everywhere, "jsonl"],
+      ] as const) {
+        const exported = await textOf(administration.changes.export(asked, { format }));
+        expect(exported).toEqual(await textOf(gateway.changes.export(asked, { format })));
+        expect(exported.trimEnd().split("\n")).toHaveLength(
+          (await everyPage(gateway.changes.list(asked))).length + (format === "csv" ? 1 : 0),
+        );
+      }
       const [session] = await everyPage(sessions.list(filter));
       const ofSession = { organizationId, id: session?.id ?? "" };
       expect(session).toEqual(await gateway.sessions.get(ofSession));
@@ -354,6 +384,78 @@ export function describeAdministration(name: string, source: AdministrationSourc
       ]);
       expect(transcript).toEqual(await gateway.sessions.transcript(ofSession));
       expect(content).toEqual(await gateway.steps.content(ofStep));
+    });
+
+    it("reads a transcript in parts, and the Sessions that a Session comes from", async () => {
+      const { administration, gateway, organizationId, chat } = await subject();
+      const { sessions, changes } = administration;
+      const user = (content: string) => ({ role: "user", content }) as const;
+      const ask = async (contents: readonly string[], session_id?: string) => {
+        const messages = contents.flatMap((content, at) =>
+          at === contents.length - 1
+            ? [user(content)]
+            : [user(content), { role: "assistant", content: "OK" } as const],
+        );
+        const named = session_id === undefined ? {} : { session_id };
+        await (await gateway.fetch(chat({ messages, ...named }))).text();
+        const [newest] = (await gateway.sessions.list({ organizationId })).data;
+        return newest?.id ?? "";
+      };
+      // Its first request has three messages.
+      const first = await ask(["a", "b"]);
+      await ask(["a", "b", "c"], first);
+      const second = await ask(["a", "b", "d"], first);
+      await ask(["a", "b", "d", "e"], second);
+      const third = await ask(["a", "b", "d", "f"], second);
+      const reference = { organizationId, id: third };
+      const lineage = await everyPage(sessions.lineage(reference, { limit: 1 }));
+      expect(lineage.map(({ id, commonLength }) => [id, commonLength])).toEqual([
+        [third, 6],
+        [second, 4],
+        [first, 0],
+      ]);
+      expect(await sessions.lineage(reference, { limit: 2 })).toMatchObject({
+        data: [{ id: third }, { id: second }],
+        nextCursor: expect.any(String),
+      });
+      const read = async (part: { readonly from?: number; readonly count?: number }) => {
+        const entries = await sessions.transcript({ ...reference, ...part, ...by });
+        const lengths = entries.map(({ messages }) => messages?.length);
+        expect(entries.map(({ count }) => count)).toEqual(lengths);
+        const positions = entries.flatMap(({ from, count }) =>
+          Array.from({ length: count }, (_, at) => from + at),
+        );
+        return [
+          positions,
+          entries.flatMap(({ messages }) => messages?.map(({ content }) => content)),
+        ];
+      };
+      const whole = ["a", "OK", "b", "OK", "d", "OK", "f", "OK"];
+      expect(await read({})).toEqual([[0, 1, 2, 3, 4, 5, 6, 7], whole]);
+      expect(await read({ from: 1, count: 2 })).toEqual([[1, 2], whole.slice(1, 3)]);
+      expect(await read({ from: 2, count: 3 })).toEqual([[2, 3, 4], whole.slice(2, 5)]);
+      expect(await read({ from: 7 })).toEqual([[7], whole.slice(7)]);
+      expect(await read({ from: 8 })).toEqual([[], []]);
+      const readings = await everyPage(changes.list({ organizationId, kind: "transcript.read" }));
+      expect(readings.map(({ facts }) => [facts["from"], facts["count"]]).reverse()).toEqual([
+        [0, 8],
+        [1, 2],
+        [2, 3],
+        [7, 1],
+        [8, 0],
+      ]);
+      for (const part of [{ from: -1 }, { count: 0 }, { count: 1_001 }])
+        await expect(sessions.transcript({ ...reference, ...part, ...by })).rejects.toMatchObject({
+          code: "invalid_argument",
+          param: Object.keys(part)[0],
+        });
+      const unknown = { code: "session_not_found" };
+      await expect(sessions.lineage({ organizationId, id: "nobody" })).rejects.toMatchObject(
+        unknown,
+      );
+      await expect(sessions.lineage({ organizationId: "rival", id: third })).rejects.toMatchObject(
+        unknown,
+      );
     });
 
     it("shows the models, the policy and the status of the process", async () => {
@@ -380,7 +482,16 @@ export function describeAdministration(name: string, source: AdministrationSourc
     });
 
     it("recovers, sweeps and reconciles", async () => {
-      const { administration } = await subject();
+      const { administration, gateway, organizationId, chat, clock } = await subject();
+      await (await gateway.fetch(chat())).text();
+      await clock.advance("3h");
+      await gateway.rollUp();
+      const compared = { steps: 1, differences: [], isCut: false, repaired: 0 };
+      const everywhere: ChangeFilter = { organizationId: everyOrganization };
+      for (const scope of [{ organizationId }, everywhere])
+        expect(await administration.reconcileUsage(scope)).toEqual(compared);
+      const range = { organizationId, from: "2020-01-01", to: "2020-01-02", repair: true };
+      expect(await administration.reconcileUsage(range)).toEqual({ ...compared, steps: 0 });
       expect([await administration.recover(), await administration.sweep()]).toEqual([0, 0]);
       expect(await administration.budgets.reconcile()).toEqual({ counters: 0, drift: [] });
     });
@@ -433,7 +544,8 @@ async function openSubject({ open, serve }: AdministrationSource): Promise<Subje
     await served.close();
     await admin.close();
   });
-  const administration = remoteAdministration({ url: `${served.url}/ops`, token });
+  const { url, fetch: fetchWith = fetch } = served;
+  const administration = remoteAdministration({ url: `${url}/ops`, token, fetch: fetchWith });
   return { ...subject, administration };
 }
 

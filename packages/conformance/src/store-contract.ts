@@ -6,6 +6,7 @@ import { budgetRecordTests } from "./store-contract/budget-records.ts";
 import { budgetTests } from "./store-contract/budgets.ts";
 import { callTests } from "./store-contract/calls.ts";
 import { changeTests } from "./store-contract/changes.ts";
+import { checkpointTests } from "./store-contract/checkpoints.ts";
 import { claimTests } from "./store-contract/claims.ts";
 import { connectionTests } from "./store-contract/connections.ts";
 import { createContractTest, type OpenedStore } from "./store-contract/contract-test.ts";
@@ -50,6 +51,7 @@ export function describeStoreContract(
   const test = createContractTest(open);
   describe(`${name}: the store contract`, () => {
     describe("Steps", () => stepTests(test));
+    describe("Checkpoints", () => checkpointTests(test));
     describe("Calls without a Session", () => callTests(test));
     describe("Sessions by omitted ids", () => sessionTests(test));
     describe("Sessions and Turns by named ids", () => namedSessionTests(test));

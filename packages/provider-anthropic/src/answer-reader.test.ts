@@ -33,6 +33,20 @@ describe("an answer", () => {
     expect(readBytes(sse(stopped(written))).at(-1)).toEqual({ type: "finish", reason });
   });
 
+  it("begins with its id and the model that gives it", () => {
+    const message = { id: "msg_1", model: "claude-sonnet-5" };
+    const begun = {
+      type: "answer-started",
+      providerRequestId: "msg_1",
+      providerModel: "claude-sonnet-5",
+    };
+    expect(readBytes(sse({ type: "message_start", message }, stopped("end_turn")))[0]).toEqual(
+      begun,
+    );
+    const whole = { ...message, type: "message", content: [], stop_reason: "end_turn" };
+    expect(readWhole(JSON.stringify(whole))[0]).toEqual(begun);
+  });
+
   it("names the stop text that ended it", () => {
     expect(readBytes(sse(stopped("stop_sequence", "END"))).at(-1)).toEqual({
       type: "finish",
@@ -98,6 +112,20 @@ describe("an answer", () => {
       const expected = readBytes(Array.from(bytes, (_, at) => bytes.subarray(at, at + 1)));
       for (let at = 0; at <= bytes.length; at++)
         expect(readBytes([bytes.subarray(0, at), bytes.subarray(at)])).toEqual(expected);
+    },
+  );
+
+  it.each(["text", "tool-use", "thinking"])(
+    "of %s is complete from the end of its stop reason on, and cut at every byte before",
+    (name) => {
+      const bytes = Buffer.from(fixture(`${name}.sse`));
+      const whole = readBytes([bytes]);
+      const stopped = bytes.indexOf("\n\n", bytes.indexOf("event: message_delta")) + 1;
+      for (let end = 0; end <= bytes.length; end++) {
+        const read = () => readBytes([bytes.subarray(0, end)]);
+        if (end > stopped) expect(read(), `byte ${end}`).toEqual(whole);
+        else expect(read, `byte ${end}`).toThrow("ended before it was complete");
+      }
     },
   );
 

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
+import { nextTick } from "node:process";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { scriptedUpstream } from "@tollgate/testing";
@@ -88,11 +89,29 @@ describe("faults of an upstream", () => {
     const reading = provider.complete(callOf({ signal: caller.signal }))[Symbol.asyncIterator]();
     await reading.next();
     const next = reading.next();
-    await Promise.resolve();
+    // The request is written at the end of the turn.
+    await new Promise<void>((resolve) => nextTick(resolve));
     caller.abort(reason);
     await expect(next).rejects.toBe(reason);
     while (upstream.connections.made === 0 || upstream.connections.open > 0) await nextTurn();
     expect(upstream.requests).toHaveLength(0);
+    await provider.close();
+  });
+
+  it("F4: is aborted before its request is written: makes no connection", async () => {
+    const upstream = await scriptedUpstream(({ send }) => send(streamHead));
+    onTestFinished(() => upstream.close());
+    const provider = openaiCompatible({ baseURL: upstream.url, apiKey: null });
+    const caller = new AbortController();
+    const reason = new Error("the caller left");
+    const reading = provider.complete(callOf({ signal: caller.signal }))[Symbol.asyncIterator]();
+    await reading.next();
+    const next = reading.next();
+    await Promise.resolve();
+    caller.abort(reason);
+    await expect(next).rejects.toBe(reason);
+    for (let turn = 0; turn < 100; turn++) await nextTurn();
+    expect(upstream.connections.made).toBe(0);
     await provider.close();
   });
 

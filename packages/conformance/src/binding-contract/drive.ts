@@ -27,6 +27,7 @@ export interface DrivenGateway extends TestGateway {
 export const chatPath = "/v1/chat/completions";
 export const responsesPath = "/v1/responses";
 export const messagesPath = "/v1/messages";
+export const embeddingsPath = "/v1/embeddings";
 export const model = "test/tollgate/scripted";
 
 /** The minimal valid body of each endpoint. */
@@ -38,9 +39,19 @@ export const bodies = {
     max_tokens: 4_096,
     messages: [{ role: "user", content: text }],
   }),
+  [embeddingsPath]: (text = "Hello") => ({ model, input: text }),
 } as const;
 
-export const endpoints = [chatPath, responsesPath, messagesPath] as const;
+/** The endpoints that hold conversations, whose answers may be streams. */
+export const conversations = [chatPath, responsesPath, messagesPath] as const;
+export const endpoints = [...conversations, embeddingsPath] as const;
+
+/** The end of each stream. */
+export const closing = {
+  [chatPath]: "data: [DONE]",
+  [responsesPath]: "response.completed",
+  [messagesPath]: "message_stop",
+} as const;
 
 /** Serves a gateway through the binding until the test is over. */
 export async function drive(
@@ -93,6 +104,7 @@ export const errorMembers = {
   [chatPath]: ["message", "type", "param", "code"],
   [responsesPath]: ["message", "type", "param", "code"],
   [messagesPath]: ["type", "message"],
+  [embeddingsPath]: ["message", "type", "param", "code"],
 } as const;
 
 /** The error of an answer of any endpoint. Throws for any other answer. */

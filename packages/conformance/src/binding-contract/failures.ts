@@ -2,7 +2,16 @@ import { definePolicy, permit } from "@tollgate/core/policy";
 import { ProviderError } from "@tollgate/core/provider";
 import { describe, expect, it } from "vitest";
 import type { Binding } from "./binding.ts";
-import { anyErrorOf, bodies, chatPath, drive, endpoints, errorMembers, errorOf } from "./drive.ts";
+import {
+  anyErrorOf,
+  bodies,
+  chatPath,
+  conversations,
+  drive,
+  endpoints,
+  errorMembers,
+  errorOf,
+} from "./drive.ts";
 
 const rejected = new ProviderError("The upstream said no.", {
   reason: "status_500",
@@ -45,7 +54,7 @@ export function describeFailures(binding: Binding): void {
       expect(await errorOf(answer)).toMatchObject({ code: "upstream_error" });
     });
 
-    it.each(endpoints)(
+    it.each(conversations)(
       "of the provider during a stream of %s is reported in the stream",
       async (path) => {
         const { post, provider } = await drive(binding);

@@ -1,7 +1,7 @@
 import type { RawClient } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import type { Binding } from "./binding.ts";
-import { bodies, chatPath, type DrivenGateway, drive, endpoints } from "./drive.ts";
+import { bodies, conversations, type DrivenGateway, drive, endpoints } from "./drive.ts";
 
 const leavings = [
   ["closes", (client: RawClient) => client.close()],
@@ -31,7 +31,7 @@ async function waiting(
   driven.provider.reply({ text: ["first ", "second"] });
   const held = driven.provider.hold({ afterEvents: afterEvents ?? 0 });
   const client = await driven.rawClient();
-  const body = { ...bodies[path](), stream: afterEvents !== null };
+  const body = { ...bodies[path](), ...(afterEvents !== null && { stream: true }) };
   client.post(body, { secret: driven.key.secret, path: `${driven.prefix}${path}` });
   await held.reached();
   return client;
@@ -40,19 +40,25 @@ async function waiting(
 /** Clients that disconnect. */
 export function describeHangUps(binding: Binding): void {
   describe.each(leavings)("a client that %s its connection", (_name, leave) => {
-    it.each(endpoints)("during the stream of %s is noticed by the provider (S44)", async (path) => {
-      const driven = await drive(binding);
-      const client = await waiting(driven, path, 2);
-      await client.until("first ");
-      leave(client);
-      await aborted(driven);
-    });
+    it.each(conversations)(
+      "during the stream of %s is noticed by the provider (S44)",
+      async (path) => {
+        const driven = await drive(binding);
+        const client = await waiting(driven, path, 2);
+        await client.until("first ");
+        leave(client);
+        await aborted(driven);
+      },
+    );
 
-    it.each(endpoints)("before the stream of %s is noticed by the provider (S44)", async (path) => {
-      const driven = await drive(binding);
-      leave(await waiting(driven, path, 0));
-      await aborted(driven);
-    });
+    it.each(conversations)(
+      "before the stream of %s is noticed by the provider (S44)",
+      async (path) => {
+        const driven = await drive(binding);
+        leave(await waiting(driven, path, 0));
+        await aborted(driven);
+      },
+    );
 
     it.each(endpoints)("before the plain answer of %s is noticed, too (S44)", async (path) => {
       // By default the gateway reads a plain answer to its end, because it needs its cost.
@@ -61,16 +67,19 @@ export function describeHangUps(binding: Binding): void {
       await aborted(driven);
     });
 
-    it("in the middle of its upload calls no provider, and the next request is answered", async () => {
-      const driven = await drive(binding);
-      const client = await driven.rawClient();
-      client.send(
-        `POST ${driven.prefix}${chatPath} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n` +
-          `authorization: Bearer ${driven.key.secret}\r\ncontent-length: 1000\r\n\r\n{"model":`,
-      );
-      leave(client);
-      expect((await driven.post(chatPath, bodies[chatPath]())).status).toBe(200);
-      expect(driven.provider.calls).toHaveLength(1);
-    });
+    it.each(endpoints)(
+      "in the middle of its upload to %s calls no provider, and the next request is answered",
+      async (path) => {
+        const driven = await drive(binding);
+        const client = await driven.rawClient();
+        client.send(
+          `POST ${driven.prefix}${path} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n` +
+            `authorization: Bearer ${driven.key.secret}\r\ncontent-length: 1000\r\n\r\n{"model":`,
+        );
+        leave(client);
+        expect((await driven.post(path, bodies[path]())).status).toBe(200);
+        expect(driven.provider.calls).toHaveLength(1);
+      },
+    );
   });
 }

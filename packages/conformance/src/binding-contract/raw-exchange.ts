@@ -1,15 +1,18 @@
-import { bodies, chatPath, type DrivenGateway } from "./drive.ts";
+import { bodies, type DrivenGateway } from "./drive.ts";
 
-/** The body of the raw test requests, and its headers. */
-export const text = JSON.stringify(bodies[chatPath]());
-export const length = `content-length: ${text.length}`;
+/** The request line of a raw test request, its body, and the headers of the body. */
+export function rawRequest(path: keyof typeof bodies) {
+  const text = JSON.stringify(bodies[path]());
+  return { line: `POST /ai${path} HTTP/1.1`, text, length: `content-length: ${text.length}` };
+}
+
 export const json = "content-type: application/json";
 
 /** Sends a request as lines, and returns everything received until the host closes the connection. */
 export async function exchange(
   driven: DrivenGateway,
   lines: readonly string[],
-  body = text,
+  body: string,
 ): Promise<string> {
   const client = await driven.rawClient();
   client.send(`${lines.join("\r\n")}\r\n\r\n${body}`);

@@ -2,19 +2,19 @@ import { setImmediate } from "node:timers/promises";
 import type { CompletionEvent, Provider } from "@tollgate/core/provider";
 import { describe, expect, it } from "vitest";
 import type { Binding } from "./binding.ts";
-import { bodies, chatPath, drive } from "./drive.ts";
+import { bodies, closing, conversations, drive, endpoints } from "./drive.ts";
 
-const pieces = 2_000;
+const pieces = 1_400;
 const piece = "x".repeat(16_000);
 
-/** A provider that produces 32 MB as fast as they are read, and counts the pieces read. */
+/** A provider that produces 22 MB, or up to `last` pieces, as fast as they are read, and counts the pieces read. */
 function floodProvider() {
-  const produced = { pieces: 0, ended: Promise.withResolvers<void>() };
+  const produced = { pieces: 0, last: pieces, ended: Promise.withResolvers<void>() };
   async function* complete(): AsyncGenerator<readonly CompletionEvent[]> {
     try {
       yield [{ type: "request-sent", host: "flood.test", bodySha256: "0".repeat(64) }];
       yield [{ type: "answer-started" }];
-      while (produced.pieces < pieces) {
+      while (produced.pieces < produced.last) {
         produced.pieces++;
         yield [{ type: "text-delta", text: piece }];
       }
@@ -53,9 +53,7 @@ async function untilPaused(produced: { readonly pieces: number }): Promise<numbe
 
 /** Clients that read or send slowly. */
 export function describeSlowClients(binding: Binding): void {
-  const flood = { ...bodies[chatPath](), model: "flood/some/model", stream: true };
-
-  async function driveFlood(writeStall: number) {
+  async function driveFlood(path: (typeof conversations)[number], writeStall: number) {
     const { provider, produced } = floodProvider();
     // More than all buffers on the way.
     const limits = { answerBytes: 67_108_864 };
@@ -64,39 +62,50 @@ export function describeSlowClients(binding: Binding): void {
     const client = await driven.rawClient();
     client.pause();
     const { secret } = driven.key;
-    const path = `${driven.prefix}${chatPath}`;
-    client.post(flood, { secret, path, headers: ["connection: close"] });
+    const flood = { ...bodies[path](), model: "flood/some/model", stream: true };
+    client.post(flood, { secret, path: `${driven.prefix}${path}`, headers: ["connection: close"] });
     return { client, produced, driven };
   }
 
   describe("a slow client", () => {
-    it("pauses the provider while it doesn't read, and receives everything once it does (S25)", async () => {
-      const { client, produced } = await driveFlood(30_000);
-      const paused = await untilPaused(produced);
-      expect(paused).toBeGreaterThan(0);
-      expect(paused).toBeLessThan(pieces / 2);
-      client.resume();
-      const all = await client.ended();
-      expect(all.split(piece).length - 1).toBe(pieces);
-      expect(all).toContain("data: [DONE]");
-    }, 30_000);
+    it.each(conversations)(
+      "of %s pauses the provider while it doesn't read, and receives everything once it does (S25)",
+      async (path) => {
+        const { client, produced } = await driveFlood(path, 30_000);
+        const paused = await untilPaused(produced);
+        expect(paused).toBeGreaterThan(0);
+        expect(paused).toBeLessThan(pieces / 2);
+        produced.last = paused + 100;
+        client.resume();
+        const all = await client.ended();
+        expect(all.split(`"${piece}"`).length - 1).toBe(produced.last);
+        expect(all).toContain(closing[path]);
+      },
+      30_000,
+    );
 
-    it("is disconnected if it leaves an answer unread for too long (S40)", async () => {
-      const { client, produced } = await driveFlood(50);
-      await produced.ended.promise;
-      client.resume();
-      expect(await client.ended()).not.toContain("data: [DONE]");
-    });
+    it.each(conversations)(
+      "of %s is disconnected if it leaves an answer unread for too long (S40)",
+      async (path) => {
+        const { client, produced } = await driveFlood(path, 50);
+        await produced.ended.promise;
+        client.resume();
+        expect(await client.ended()).not.toContain(closing[path]);
+      },
+    );
 
-    it("does not delay others, however many send their requests slowly (S40)", async () => {
-      const driven = await drive(binding);
-      const head = `POST ${driven.prefix}${chatPath} HTTP/1.1\r\nhost: a\r\n`;
-      for (let number = 0; number < 50; number++) {
-        const client = await driven.rawClient();
-        client.send(number % 2 === 0 ? head : `${head}content-length: 100\r\n\r\n{`);
-      }
-      expect((await driven.post(chatPath, bodies[chatPath]())).status).toBe(200);
-      expect(driven.provider.calls).toHaveLength(1);
-    });
+    it.each(endpoints)(
+      "of %s does not delay others, however many send their requests slowly (S40)",
+      async (path) => {
+        const driven = await drive(binding);
+        const head = `POST ${driven.prefix}${path} HTTP/1.1\r\nhost: a\r\n`;
+        for (let number = 0; number < 50; number++) {
+          const client = await driven.rawClient();
+          client.send(number % 2 === 0 ? head : `${head}content-length: 100\r\n\r\n{`);
+        }
+        expect((await driven.post(path, bodies[path]())).status).toBe(200);
+        expect(driven.provider.calls).toHaveLength(1);
+      },
+    );
   });
 }

@@ -11,15 +11,16 @@ export function describeHostileUpstreams(binding: Binding): void {
       const canary = await upstreamThat(() => {});
       const { post, upstream } = await driveUpstream(binding, ({ send }, number) =>
         send(
-          `HTTP/1.1 ${redirects[number - 1]} Moved\r\nlocation: ${canary.url}/v1\r\ncontent-length: 0\r\n\r\n`,
+          `HTTP/1.1 ${redirects[number % redirects.length]} Moved\r\nlocation: ${canary.url}/v1\r\ncontent-length: 0\r\n\r\n`,
         ),
       );
-      for (const status of redirects) {
-        const answer = await post(chatPath, bodies[chatPath]());
-        expect(answer.status, String(status)).toBe(502);
-        expect(await answer.text()).not.toContain(canary.url);
-      }
-      expect(upstream.requests).toHaveLength(redirects.length);
+      for (const path of endpoints)
+        for (const status of redirects) {
+          const answer = await post(path, bodies[path]());
+          expect(answer.status, `${path} ${status}`).toBe(502);
+          expect(await answer.text()).not.toContain(canary.url);
+        }
+      expect(upstream.requests).toHaveLength(endpoints.length * redirects.length);
       expect(canary.connections.made).toBe(0);
     });
 
@@ -31,9 +32,11 @@ export function describeHostileUpstreams(binding: Binding): void {
         );
         await send(bomb);
       });
-      const answer = await post(chatPath, bodies[chatPath]());
-      expect(answer.status).toBe(502);
-      expect(Number(answer.headers.get("content-length"))).toBeLessThan(1_000);
+      for (const path of endpoints) {
+        const answer = await post(path, bodies[path]());
+        expect(answer.status, path).toBe(502);
+        expect(Number(answer.headers.get("content-length"))).toBeLessThan(1_000);
+      }
     });
 
     it.each([400, 401, 403, 404, 429, 500])(

@@ -1,4 +1,4 @@
-import type { Budget, BudgetRaise } from "@tollgate/core/store";
+import { type Budget, type BudgetRaise, GatewayError } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { countersOf } from "./budgets.ts";
 import { user } from "./chain.ts";
@@ -126,6 +126,35 @@ export function budgetRecordTests(test: ContractTest): void {
     expect(await store.budgets.raises()).toEqual([other, later]);
     await store.budgets.remove("team", intents.leaf("budget.removed"));
     expect(await store.budgets.raises()).toEqual([later]);
+  });
+
+  test("shows the budget to the check of a raise, and changes nothing if it refuses", async ({
+    store,
+    intents,
+  }) => {
+    await store.budgets.insert(budget, intents.leaf("budget.created"));
+    const seen: Budget[] = [];
+    const refuse = (before: Budget): never => {
+      seen.push(before);
+      throw new GatewayError("precondition_failed", "It has changed.");
+    };
+    const refused = { code: "precondition_failed" };
+    const leaf = () => intents.leaf("budget.raised");
+    const version = await store.budgets.version();
+    await expect(store.budgets.insertRaise(raise, leaf(), 100, refuse)).rejects.toMatchObject(
+      refused,
+    );
+    expect([await store.budgets.raises(), await store.budgets.version()]).toEqual([[], version]);
+    const declared = { ...raise, budgetId: "declared" };
+    for (const raised of [raise, declared])
+      expect(await store.budgets.insertRaise(raised, leaf(), 100)).toBe(true);
+    const reference = { budgetId: "team", id: raise.id };
+    await expect(store.budgets.removeRaise(reference, leaf(), refuse)).rejects.toMatchObject(
+      refused,
+    );
+    expect(await store.budgets.raises()).toEqual([raise, declared]);
+    expect(await store.budgets.removeRaise(declared, leaf(), refuse)).toBe(true);
+    expect(seen).toEqual([budget, budget]);
   });
 
   test("starts a budget without the raises of an earlier budget with the same id", async ({

@@ -156,14 +156,19 @@ export function foundSessionTests(test: ContractTest): void {
     });
   });
 
-  test("reads a transcript from a given position", async ({ store, intents }) => {
+  test("reads the parts of a transcript in a range of positions", async ({ store, intents }) => {
     const { exchange } = createConversation(store, intents);
     await exchange(history.slice(0, 1), history.slice(1, 2));
     const { sessionId } = await exchange(history.slice(0, 3), history.slice(3));
-    const partsFrom = async (from: number) =>
-      (await store.sessions.transcript(organizationId, sessionId, from))?.map((part) => part.from);
+    const partsFrom = async (from: number, to?: number) =>
+      (await store.sessions.transcript(organizationId, sessionId, from, to))?.map(
+        (part) => part.from,
+      );
     expect(await partsFrom(0)).toEqual([0, 1, 2, 3]);
     expect(await partsFrom(2)).toEqual([2, 3]);
     expect(await partsFrom(4)).toEqual([]);
+    expect(await partsFrom(0, 2)).toEqual([0, 1]);
+    expect(await partsFrom(1, 3)).toEqual([1, 2]);
+    expect(await partsFrom(1, 1)).toEqual([]);
   });
 }

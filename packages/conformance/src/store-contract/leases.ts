@@ -24,6 +24,15 @@ export function leaseTests(test: ContractTest): void {
     expect(await lapsedIds(store, 1_000)).toEqual([]);
   });
 
+  test("finds Steps in the order in which they opened", async ({ store, intents }) => {
+    const settled = await openOne(store, intents);
+    const first = await openOne(store, intents);
+    const second = await openOne(store, intents);
+    await store.settleStep(intents.settlement(settled));
+    const third = await openOne(store, intents);
+    expect(await lapsedIds(store, 0)).toEqual([first.stepId, second.stepId, third.stepId]);
+  });
+
   test("finds a Step that its running process no longer reports", async ({ store, intents }) => {
     await store.renewLease({ ...lease, renewal: 1 });
     const [kept, dropped] = [await openOne(store, intents), await openOne(store, intents)];

@@ -2,6 +2,7 @@ import type { Store } from "@tollgate/core/store";
 import { expect, it } from "vitest";
 import { countersOf } from "./budgets.ts";
 import { assistant, contentOf, hex, sha256, user } from "./chain.ts";
+import { sharedCheckpointTests } from "./checkpoints.ts";
 import { sealed } from "./connections.ts";
 import { expectOpened } from "./contract-test.ts";
 import { createConversation } from "./conversation.ts";
@@ -24,6 +25,7 @@ export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
   sharedResponseTests(test);
   sharedKeyWithoutSecretTests(test);
   sharedRetentionTests(test);
+  sharedCheckpointTests(test);
   writeSkewTests((title, run) =>
     test(title, async ({ store, intents, another }) =>
       run({ stores: [store, await another(), await another()], intents }),

@@ -1,7 +1,6 @@
 import {
   createHourFold,
   createUsageFold,
-  foldedFromText,
   hourOf,
   inDetail,
   type StepIntent,
@@ -251,7 +250,7 @@ async function rolledFold(
 ): Promise<readonly UsageGroup[]> {
   const fold = createUsageFold(by);
   for (const row of (await store.usage.hours({ organizationId, detail }, all)).data)
-    for (const steps of foldedFromText(row)) fold.addSteps(steps);
+    fold.addHour(row);
   const cursor = await store.usage.mark(organizationId);
   const { steps } = await store.usage.steps({ organizationId }, { ...all, cursor });
   for (const step of steps) fold.addStep(inDetail(detail, step));
