@@ -1,16 +1,17 @@
 /**
- * `npm run clients:claude-code`: installs Claude Code from npm into a temporary folder and runs it, headless, over the
- * gateway. It makes a tool loop, resumes the Session with a sub-agent, and looks at an image. The upstream is Anthropic's
- * Messages API or a plain Chat Completions API, the store is in memory, SQLite or PostgreSQL. `--cli` names an installed
- * `claude` instead. Exits with 1 if a conversation isn't recorded as one Session with its Turns, Steps and cost.
+ * `npm run clients:claude-code`: installs Claude Code and the Claude Agent SDK from npm into a temporary folder and runs
+ * them, headless, over the gateway. Each makes a tool loop, resumes the Session with a sub-agent, and looks at an image.
+ * The upstream is Anthropic's Messages API or a plain Chat Completions API, the store is in memory, SQLite or PostgreSQL.
+ * Exits with 1 if a conversation isn't recorded as one Session with its Turns, Steps and cost.
  */
 import { deepStrictEqual } from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { parseArgs, promisify } from "node:util";
-import { createGateway } from "@tollgate/core";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { createGateway, type Gateway } from "@tollgate/core";
 import { serve } from "@tollgate/node";
 import { memoryStore } from "@tollgate/store-memory";
 import { postgresStore } from "@tollgate/store-postgres";
@@ -24,13 +25,43 @@ const maxInstallMs = 300_000;
 const maxCallMs = 60_000;
 const organizationId = "acme";
 const path = process.env["PATH"] ?? "";
+const allowedTools = ["Read", "Agent", "Bash(echo:*)"];
 /** One red pixel. */
 const png =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC";
 
 const printed = z.object({ session_id: z.string(), result: z.string() });
+const manifestSchema = z.object({ version: z.string() });
 
-const { values } = parseArgs({ options: { cli: { type: "string" } } });
+/** The conversation that a prompt goes on with; none begins one. */
+type Before =
+  | { readonly resume: string }
+  | { readonly continue: true }
+  | Readonly<Record<string, never>>;
+
+/** Asks one prompt. */
+type Ask = (
+  prompt: string,
+  place: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
+  before: Before,
+) => Promise<z.infer<typeof printed>>;
+
+/** The part of the SDK that is used. */
+interface AgentSdk {
+  query(call: {
+    readonly prompt: string;
+    readonly options: object;
+  }): AsyncIterable<{ readonly type: string }>;
+}
+
+/** One conversation: who asks, who answers, and who keeps it. */
+interface Conversation {
+  readonly client: string;
+  readonly ask: Ask;
+  readonly upstream: keyof typeof upstreams;
+  readonly store: keyof typeof stores;
+}
+
 const folder = await mkdtemp(join(tmpdir(), "tollgate-claude-code-"));
 const postgres = await startPostgres();
 /** The stores, each for a conversation of its own. */
@@ -41,18 +72,17 @@ const stores = {
 };
 let failures = 0;
 try {
-  const cli = values.cli ?? (await install());
-  const { stdout: version } = await run(cli, ["--version"], environment(folder, {}));
-  print(`Claude Code ${version.trim()}`);
-  for (const upstream of ["anthropic", "chat-completions"] as const)
-    for (const store of ["memory", "sqlite", "postgres"] as const) {
-      const problem = await converse(cli, upstream, store).then(
-        () => null,
-        (error: unknown) => (error instanceof Error ? error.message : String(error)),
-      );
-      print(`${upstream}, ${store}: ${problem ?? "pass"}`);
-      if (problem !== null) failures += 1;
-    }
+  const clients = await install();
+  for (const [client, ask] of Object.entries(clients))
+    for (const upstream of ["anthropic", "chat-completions"] as const)
+      for (const store of ["memory", "sqlite", "postgres"] as const) {
+        const problem = await converse({ client, ask, upstream, store }).then(
+          () => null,
+          (error: unknown) => (error instanceof Error ? error.message : String(error)),
+        );
+        print(`${client}, ${upstream}, ${store}: ${problem ?? "pass"}`);
+        if (problem !== null) failures += 1;
+      }
 } finally {
   await postgres.stop();
   await rm(folder, { recursive: true, force: true });
@@ -63,20 +93,64 @@ function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-async function install(): Promise<string> {
+/** Installs the clients, and prints their versions. */
+async function install(): Promise<Readonly<Record<string, Ask>>> {
   const options = { cwd: folder, timeout: maxInstallMs };
+  const names = ["@anthropic-ai/claude-code", "@anthropic-ai/claude-agent-sdk"] as const;
   await writeFile(join(folder, "package.json"), "{}");
-  await run("npm", ["install", "--no-audit", "--no-fund", "@anthropic-ai/claude-code"], options);
-  return join(folder, "node_modules/.bin/claude");
+  await run("npm", ["install", "--no-audit", "--no-fund", ...names], options);
+  for (const name of names) {
+    const manifest = await readFile(join(folder, "node_modules", name, "package.json"), "utf8");
+    print(`${name} ${manifestSchema.parse(JSON.parse(manifest)).version}`);
+  }
+  const sdk: AgentSdk = await import(
+    pathToFileURL(join(folder, "node_modules", names[1], "sdk.mjs")).href
+  );
+  return {
+    "claude-code": askCli(join(folder, "node_modules/.bin/claude")),
+    "agent-sdk": askSdk(sdk),
+  };
+}
+
+/** Asks through the command line. */
+function askCli(cli: string): Ask {
+  return async (prompt, place, before) => {
+    const tools = ["--allowedTools", allowedTools.join(",")];
+    const more = Object.entries(before).flatMap(([name, value]) =>
+      value === true ? [`--${name}`] : [`--${name}`, value],
+    );
+    const line = ["-p", prompt, "--output-format", "json", ...tools, ...more];
+    const running = run(cli, line, { ...place, timeout: maxCallMs });
+    running.child.stdin?.end();
+    return printed.parse(JSON.parse((await running).stdout));
+  };
+}
+
+/** Asks through the SDK, with the Claude Code that it brings. */
+function askSdk({ query }: AgentSdk): Ask {
+  return async (prompt, place, before) => {
+    const abortController = new AbortController();
+    const timer = setTimeout(() => abortController.abort(), maxCallMs);
+    const options = { ...place, ...before, allowedTools, abortController };
+    try {
+      for await (const message of query({ prompt, options }))
+        if (message.type === "result") return printed.parse(message);
+      throw new Error("The SDK gave no result.");
+    } finally {
+      clearTimeout(timer);
+    }
+  };
 }
 
 function environment(home: string, more: Readonly<Record<string, string>>) {
-  const quiet = {
+  return {
+    PATH: path,
+    HOME: home,
     DISABLE_TELEMETRY: "1",
     DISABLE_AUTOUPDATER: "1",
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+    ...more,
   };
-  return { cwd: home, timeout: maxCallMs, env: { PATH: path, HOME: home, ...quiet, ...more } };
 }
 
 /** The script of the model: it reads a file, runs a command, asks a sub-agent and looks at an image. */
@@ -110,12 +184,9 @@ function scriptFor(project: string): Script {
   return (last) => answers.find(([said]) => last.includes(said))?.[1] ?? { text: "A red dot." };
 }
 
-async function converse(
-  cli: string,
-  upstreamName: keyof typeof upstreams,
-  storeName: keyof typeof stores,
-): Promise<void> {
-  const home = join(folder, `${upstreamName}-${storeName}`.replaceAll("-", "_"));
+async function converse(conversation: Conversation): Promise<void> {
+  const { client, ask, upstream: upstreamName, store: storeName } = conversation;
+  const home = join(folder, `${client}-${upstreamName}-${storeName}`.replaceAll("-", "_"));
   await mkdir(home);
   await writeFile(join(home, "note.txt"), "The word is heron.\n");
   await writeFile(join(home, "dot.png"), Buffer.from(png, "base64"));
@@ -127,57 +198,53 @@ async function converse(
   });
   const server = await serve(gateway, { port: 0 });
   try {
-    const key = await gateway.keys.create({ organizationId, userId: "ada", label: "claude-code" });
-    const options = environment(home, {
+    const key = await gateway.keys.create({ organizationId, userId: "ada", label: client });
+    const env = environment(home, {
       ANTHROPIC_BASE_URL: server.url,
       ANTHROPIC_AUTH_TOKEN: key.secret,
       ANTHROPIC_MODEL: model,
       ANTHROPIC_DEFAULT_HAIKU_MODEL: model,
       ANTHROPIC_CUSTOM_HEADERS: "X-Service-Data-Sensitivity: D2_CONFIDENTIAL",
     });
-    const ask = async (prompt: string, ...more: readonly string[]) => {
-      const tools = ["--allowedTools", "Read,Agent,Bash(echo:*)"];
-      const line = ["-p", prompt, "--output-format", "json", ...tools, ...more];
-      const running = run(cli, line, options);
-      running.child.stdin?.end();
-      return printed.parse(JSON.parse((await running).stdout));
-    };
-    const first = await ask("Read the note");
-    const second = await ask("Ask a helper", "--resume", first.session_id);
-    const third = await ask("Look at the image", "--continue");
+    const place = { cwd: home, env };
+    const first = await ask("Read the note", place, {});
+    const second = await ask("Ask a helper", place, { resume: first.session_id });
+    const third = await ask("Look at the image", place, { continue: true });
     deepStrictEqual(
       [first.result, second.result, third.result],
       ["A heron, which is a wading bird.", "The helper says turquoise.", "A red dot."],
     );
-    const { data } = await gateway.steps.list({ organizationId });
-    const made = data.toReversed();
-    const sessions = [...new Set(made.map(({ sessionId }) => sessionId))];
-    const turns = [...new Set(made.map(({ turnId }) => turnId))];
-    deepStrictEqual(
-      made.map((step) => [
-        sessions.indexOf(step.sessionId),
-        turns.indexOf(step.turnId),
-        step.stepNumber,
-      ]),
-      [
-        [0, 0, 0],
-        [0, 0, 1],
-        [0, 0, 2],
-        [0, 1, 0],
-        [1, 2, 0],
-        [0, 1, 1],
-        [0, 3, 0],
-        [0, 3, 1],
-      ],
-    );
-    for (const { costNanoUsd, dataClass, requestedModel } of made)
-      deepStrictEqual(
-        [costNanoUsd, dataClass, requestedModel],
-        [upstream.stepCost, "D2_CONFIDENTIAL", model],
-      );
+    await requireRecord(gateway, upstream.stepCost);
   } finally {
     await server.close();
     await gateway.close();
     await upstream.close();
   }
+}
+
+/** Requires one Session with its Turns and Steps, and another of the sub-agent. */
+async function requireRecord(gateway: Gateway, stepCost: number): Promise<void> {
+  const { data } = await gateway.steps.list({ organizationId });
+  const made = data.toReversed();
+  const sessions = [...new Set(made.map(({ sessionId }) => sessionId))];
+  const turns = [...new Set(made.map(({ turnId }) => turnId))];
+  deepStrictEqual(
+    made.map((step) => [
+      sessions.indexOf(step.sessionId),
+      turns.indexOf(step.turnId),
+      step.stepNumber,
+    ]),
+    [
+      [0, 0, 0],
+      [0, 0, 1],
+      [0, 0, 2],
+      [0, 1, 0],
+      [1, 2, 0],
+      [0, 1, 1],
+      [0, 3, 0],
+      [0, 3, 1],
+    ],
+  );
+  for (const { costNanoUsd, dataClass, requestedModel } of made)
+    deepStrictEqual([costNanoUsd, dataClass, requestedModel], [stepCost, "D2_CONFIDENTIAL", model]);
 }
