@@ -11,11 +11,6 @@ const commands: Readonly<Record<string, string>> = {
   F38: "the command `full-disk`, as F33",
 };
 
-/** Rows whose behaviour Tollgate doesn't have yet. */
-const unbuilt: Readonly<Record<string, string>> = {
-  F50: "sealing of leaves is not built yet",
-};
-
 const rowCount = 56;
 
 /** Every row of the fault matrix. */
@@ -24,14 +19,9 @@ export const rows: readonly string[] = Array.from(
   (_, index) => `F${index + 1}`,
 );
 
-/** Whether Tollgate has the behaviour of the row, so that a guard must show it. */
-export function isBuilt(row: string): boolean {
-  return !(row in unbuilt);
-}
-
 /** Whether a test must name the row. */
 export function needsTest(row: string): boolean {
-  return isBuilt(row) && !(row in commands);
+  return !(row in commands);
 }
 
 /** The rows that a test's title starts with. */
@@ -51,7 +41,7 @@ export function tableOfRows(files: readonly TestFile[], guards: readonly Guard[]
     const tests = files
       .filter((file) => titlesIn(file).some((title) => rowsOf(title).includes(row)))
       .map(({ path }) => `\`${path}\``);
-    const shown = commands[row] ?? unbuilt[row] ?? tests.join(", ");
+    const shown = commands[row] ?? tests.join(", ");
     const held = guards.filter((guard) => guard.row === row).map(({ guard }) => guard);
     return `| ${row} | ${shown} | ${held.length === 0 ? "–" : held.join("; ")} |`;
   });

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type BudgetConfiguration, type Clock, createGateway } from "@tollgate/core";
-import type { Provider } from "@tollgate/core/provider";
 import type { Store } from "@tollgate/core/store";
 import { serve } from "@tollgate/node";
+import { anthropic } from "@tollgate/provider-anthropic";
 import { openaiCompatible } from "@tollgate/provider-openai";
 import {
   faultyStore,
@@ -60,7 +60,7 @@ serveAsProcess(async (settings, reach) => {
     ],
     authenticate,
     retries: { max: 0 },
-    providers: { up: providerOf(settings, clock) },
+    providers: providersOf(settings, clock),
   });
   const watch = createCostWatch();
   await gateway.ready();
@@ -107,13 +107,15 @@ async function runRound(clock: PushedClock, milliseconds: number): Promise<void>
   while (clock.timers() < timers) await nextTurn();
 }
 
-function providerOf({ upstream }: ProcessSettings, clock: Clock): Provider {
-  return openaiCompatible({
+/** The upstream by each of its APIs. */
+function providersOf({ upstream }: ProcessSettings, clock: Clock) {
+  const options = {
     clock,
     baseURL: `${upstream}/v1`,
     apiKey: null,
     models: { "vendor/model": { input: "1", output: "2", maxOutputTokens: 1_000 } },
-  });
+  };
+  return { up: openaiCompatible(options), claude: anthropic(options) };
 }
 
 function withWait(store: Store, { waitsAt }: ProcessSettings, reach: ReachBarrier): Store {

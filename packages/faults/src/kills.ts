@@ -7,11 +7,13 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { GatewayProcess } from "@tollgate/testing";
 import { startPostgres } from "@tollgate/testing/postgres";
 import { readNumbers, readTexts } from "./arguments.ts";
+import { chatRoute, embeddings, routes } from "./endpoints.ts";
 import { openProcesses, type Processes } from "./processes.ts";
 import { organization } from "./product.ts";
 import { seededRandom } from "./random.ts";
+import { readAnswer } from "./read-answer.ts";
 import { openDatabase } from "./stores/database-location.ts";
-import { goodAnswer } from "./upstream-bytes.ts";
+import { answerTo } from "./upstream-wires.ts";
 
 const concurrency = 8;
 const maxLoadMs = 400;
@@ -36,7 +38,7 @@ const random = seededRandom(seed);
 const started = performance.now();
 const server = kind === "postgres" ? await startPostgres({ fsync: true }) : null;
 const processes = await openProcesses(
-  ({ send, body }) => send(goodAnswer(body)),
+  (exchange) => exchange.send(answerTo(exchange)),
   server === null ? undefined : { url: server.url, schema: "tollgate" },
 );
 const failures: string[] = [];
@@ -87,7 +89,7 @@ async function recover(gateway: GatewayProcess, life: number): Promise<number> {
   return before - (await processes.openSteps());
 }
 
-/** Sends requests on several connections until the process is killed. Returns the Steps with complete answers. */
+/** Sends requests on several connections until the process is killed. Returns the decisions with complete answers. */
 async function loadUntilKilled(
   gateway: GatewayProcess,
   { afterAnswer, life }: { readonly afterAnswer: boolean; readonly life: number },
@@ -98,7 +100,7 @@ async function loadUntilKilled(
   const fold = gateway.command("rollUp").catch(() => null);
   const load = Array.from({ length: concurrency }, async (_, worker) => {
     for (let request = 0; isAlive; request++) {
-      const id = await ask(processes, gateway, (worker + request) % 2 === 0).catch(() => null);
+      const id = await ask(processes, gateway, worker + request).catch(() => null);
       if (id === null) continue;
       completed.push(id);
       answered.resolve();
@@ -113,30 +115,27 @@ async function loadUntilKilled(
   return completed;
 }
 
-/** Returns the Step id of a complete answer, or null if the answer was cut. */
-async function ask(
-  on: Processes,
-  gateway: GatewayProcess,
-  stream: boolean,
-): Promise<string | null> {
-  const client = await on.post(gateway, { stream });
-  const received = await client.ended();
-  const isWhole = stream ? received.includes("data: [DONE]\n\n") : received.endsWith("}");
-  if (!received.startsWith("HTTP/1.1 200") || !isWhole) return null;
-  return /"id":"chatcmpl-([^"]+)"/.exec(received)?.[1] ?? null;
+/** Asks every endpoint in turn. Returns the decision of a complete answer, or null if the answer was cut. */
+async function ask(on: Processes, gateway: GatewayProcess, number: number): Promise<string | null> {
+  const route = routes[number % routes.length] ?? chatRoute;
+  const streams = route.endpoint !== embeddings && Math.floor(number / routes.length) % 2 === 0;
+  const client = await on.post(gateway, streams ? { stream: true } : {}, [], route);
+  const { status, whole, headers, body } = readAnswer(await client.ended());
+  if (status !== 200 || !whole) return null;
+  const { isComplete, isEnded } = route.endpoint.read(body);
+  return isComplete && isEnded ? (headers["x-service-policy-decision-id"] ?? null) : null;
 }
 
-/** Lists acknowledged Steps that the database doesn't contain as completed. */
+/** Lists acknowledged Steps of the last life that the database doesn't contain as completed. */
 async function lost(completed: readonly string[]): Promise<readonly string[]> {
   const store = openDatabase(processes.place);
-  const problems: string[] = [];
-  for (const id of completed) {
-    const step = await store.steps.get(organization, id);
-    if (step?.outcome !== "completed")
-      problems.push(`Step ${id}: acknowledged, but ${step?.outcome}`);
-  }
+  const newest = { cursor: null, limit: 1_000 };
+  const { data } = await store.steps.list({ organizationId: organization }, newest);
   await store.close();
-  return problems;
+  const outcomes = new Map(data.map(({ decisionId, outcome }) => [decisionId, outcome]));
+  return completed
+    .filter((decision) => outcomes.get(decision) !== "completed")
+    .map((decision) => `decision ${decision}: acknowledged, but ${outcomes.get(decision)}`);
 }
 
 /** The problems of a SQLite file. PostgreSQL has no such check. */

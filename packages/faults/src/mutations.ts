@@ -136,7 +136,7 @@ async function runTests(
   const config = join(packages, "faults/src/mutations/vitest.config.ts");
   const child = spawn(
     process.execPath,
-    [vitest, "run", "--root", repository, "--config", config, "--silent", ...words],
+    [vitest, "run", "--root", repository, "--config", config, "--silent=true", ...words],
     { cwd: repository, env: { ...process.env, ...environment }, detached: true, stdio: "ignore" },
   );
   const end = () => process.kill(-(child.pid ?? 0), "SIGKILL");

@@ -16,8 +16,9 @@ import {
   scriptedUpstream,
   spawnGateway,
 } from "@tollgate/testing";
+import { chatRoute, type Route } from "./endpoints.ts";
 import type { ProcessSettings } from "./gateway-process.ts";
-import { chat, organization } from "./product.ts";
+import { bodyOf, organization } from "./product.ts";
 import { type DatabaseLocation, openDatabase } from "./stores/database-location.ts";
 
 type Script = Parameters<typeof scriptedUpstream>[0];
@@ -30,8 +31,13 @@ export interface Processes {
   start(settings?: Omit<ProcessSettings, "place" | "upstream">): Promise<GatewayProcess>;
   /** A key that works in every process. */
   secret(): Promise<string>;
-  /** Sends a chat completion request to a process. */
-  post(to: GatewayProcess, fields?: object, headers?: readonly string[]): Promise<RawClient>;
+  /** Sends a request to a process. By default a chat completion. */
+  post(
+    to: GatewayProcess,
+    fields?: object,
+    headers?: readonly string[],
+    route?: Route,
+  ): Promise<RawClient>;
   /** The content of the database, read by a separate process. */
   dump(): Promise<StoreDump>;
   steps(): Promise<readonly Step[]>;
@@ -69,10 +75,11 @@ export async function openProcesses(
       started.push(child);
       return child;
     },
-    async post(to, fields, headers = []) {
+    async post(to, fields, headers = [], route = chatRoute) {
       const client = await rawClient(to.url);
       const all = ["connection: close", ...headers];
-      client.post(chat(fields), { secret: await secretOf(), headers: all });
+      const { path } = route.endpoint;
+      client.post(bodyOf(route, fields), { secret: await secretOf(), path, headers: all });
       return client;
     },
     steps: async () => (await readPlace(place)).steps.toReversed(),

@@ -10,6 +10,7 @@ import {
 import type { Provider } from "@tollgate/core/provider";
 import type { Step, Store } from "@tollgate/core/store";
 import { type RunningServer, type ServeOptions, serve } from "@tollgate/node";
+import { anthropic } from "@tollgate/provider-anthropic";
 import { type OpenaiCompatibleOptions, openaiCompatible } from "@tollgate/provider-openai";
 import { sqliteStore } from "@tollgate/store-sqlite";
 import {
@@ -23,8 +24,9 @@ import {
   type ScriptedUpstream,
   scriptedUpstream,
 } from "@tollgate/testing";
+import { chatRoute, type Route } from "./endpoints.ts";
 import { type ReadAnswer, readAnswer } from "./read-answer.ts";
-import { goodAnswer } from "./upstream-bytes.ts";
+import { answerTo } from "./upstream-wires.ts";
 
 type Script = Parameters<typeof scriptedUpstream>[0];
 
@@ -44,7 +46,7 @@ export interface Product {
   heal(): void;
   /** Opens a new connection. */
   connect(): Promise<RawClient>;
-  /** Sends a chat completion request on a new connection, for a test to read or leave. */
+  /** Sends a request to the product's endpoint on a new connection, for a test to read or leave. */
   post(fields?: object, headers?: readonly string[]): Promise<RawClient>;
   /** Sends the same request and reads the answer to its end. */
   ask(fields?: object, headers?: readonly string[]): Promise<ReadAnswer>;
@@ -59,6 +61,8 @@ export interface Product {
 
 /** Options of a product. */
 export interface ProductOptions {
+  /** The endpoint that clients use, and the kind of its upstream. Default: chat completions, at both ends. */
+  readonly route?: Route;
   readonly gateway?: Partial<GatewayOptions>;
   readonly provider?: Partial<OpenaiCompatibleOptions>;
   readonly server?: ServeOptions;
@@ -71,14 +75,13 @@ export interface ProductOptions {
 }
 
 export const organization = "acme";
-export const model = "up/vendor/model";
 /** The budget of every product: 1,000 dollars. */
 export const budget = "whole";
 
 export async function openProduct(script: Script, options: ProductOptions = {}): Promise<Product> {
   let isHealed = false;
   const upstream = await scriptedUpstream((exchange, number) =>
-    isHealed ? exchange.send(goodAnswer(exchange.body)) : script(exchange, number),
+    isHealed ? exchange.send(answerTo(exchange)) : script(exchange, number),
   );
   const folder = mkdtempSync(join(tmpdir(), "tollgate-faults-"));
   const served = await serveGateway(options, upstream, join(folder, "tollgate.db"));
@@ -94,7 +97,7 @@ export async function openProduct(script: Script, options: ProductOptions = {}):
     return {
       upstream,
       ...served,
-      ...createClient(served, secret),
+      ...createClient(served, secret, options.route),
       ...createReader(served),
       secret,
       heal() {
@@ -121,13 +124,13 @@ async function serveGateway(
   const clock = pushedClock();
   const store = options.store?.(filename) ?? sqliteStore({ filename });
   const { events, note, settled } = createJournal();
-  const provider: Provider = openaiCompatible({
+  const common = {
     baseURL: options.baseURL ?? `${upstream.url}/v1`,
     apiKey: "sk-of-the-platform",
     models: { "vendor/model": { input: "1", output: "2", maxOutputTokens: 1_000 } },
     clock,
-    ...options.provider,
-  });
+  };
+  const up = openaiCompatible({ ...common, ...options.provider });
   const gateway = createGateway<Record<string, Provider>>({
     budgets: [{ id: budget, limit: { usd: 1_000 }, period: "total" }],
     retries: { max: 0 },
@@ -135,7 +138,7 @@ async function serveGateway(
     clock,
     store: options.wrap?.(store) ?? store,
     observers: [note],
-    providers: { ...options.gateway?.providers, up: provider },
+    providers: { ...options.gateway?.providers, up, claude: anthropic(common) },
   });
   const server = await serve(gateway, { port: 0, ...options.server });
   return { gateway, server, store, clock, filename, events, settled };
@@ -144,11 +147,14 @@ async function serveGateway(
 function createClient(
   { server }: Served,
   secret: string,
+  route: Route = chatRoute,
 ): Pick<Product, "connect" | "post" | "ask"> {
   const connect = (): Promise<RawClient> => rawClient(server.url);
   const post: Product["post"] = async (fields = {}, headers = []) => {
     const client = await connect();
-    client.post(chat(fields), { secret, headers: ["connection: close", ...headers] });
+    const { path } = route.endpoint;
+    const all = ["connection: close", ...headers];
+    client.post(bodyOf(route, fields), { secret, path, headers: all });
     return client;
   };
   const ask: Product["ask"] = async (fields, headers) =>
@@ -171,12 +177,15 @@ function createReader({ store, gateway, clock }: Served): Pick<Product, "steps" 
   };
 }
 
-/** A chat completion request's body. */
-export const chat = (fields: object = {}): object => ({
-  model,
-  messages: [{ role: "user", content: "Say hello" }],
-  ...fields,
-});
+/** The body of a chat completion request. */
+export const chat = (fields: object = {}): object => bodyOf(chatRoute, fields);
+
+/** The body of a request. */
+export const bodyOf = (
+  { endpoint, wire }: Route,
+  fields: object = {},
+  content = "Say hello",
+): object => ({ model: wire.model, ...endpoint.body(content), ...fields });
 
 async function createSecret(gateway: Gateway): Promise<string> {
   const created = await gateway.keys.create({

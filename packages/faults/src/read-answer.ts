@@ -52,7 +52,7 @@ export interface ReadStream {
 }
 
 /** Reads the events of a streamed chat completion. */
-export function readStream({ body }: ReadAnswer): ReadStream {
+export function readStream({ body }: Pick<ReadAnswer, "body">): ReadStream {
   const events = body.split("\n\n").filter((event) => event.startsWith("data: "));
   const values = events.map((event) => event.slice(6));
   const chunks = values.filter((value) => value !== "[DONE]").map((value) => JSON.parse(value));

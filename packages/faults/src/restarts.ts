@@ -39,7 +39,7 @@ const ledger = await readLedger(store, { organizationId, budgetId: "each-key" })
 await store.close();
 await server.stop();
 const completed = new Set(
-  ledger.steps.filter(({ outcome }) => outcome === "completed").map(({ id }) => id),
+  ledger.steps.filter(({ outcome }) => outcome === "completed").map(({ decisionId }) => decisionId),
 );
 const acknowledged = reports.flatMap((report) => report.acknowledged);
 const lost = acknowledged.filter((id) => !completed.has(id));

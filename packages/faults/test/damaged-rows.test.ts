@@ -2,7 +2,8 @@ import { DatabaseSync } from "node:sqlite";
 import { sqliteStore } from "@tollgate/store-sqlite";
 import { expect, it, onTestFinished } from "vitest";
 import { receive, referenceIn, requestOf, requestWithoutBody } from "../src/histories/ask.ts";
-import { model, organization, type Product, type ProductOptions } from "../src/product.ts";
+import { organization, type Product, type ProductOptions } from "../src/product.ts";
+import { chatWire } from "../src/upstream-wires.ts";
 import { codeOf, expectWhole, good, startProduct } from "./fixture.ts";
 
 /** A product whose database the test can damage. */
@@ -22,7 +23,7 @@ async function onDatabase(options: ProductOptions = {}) {
 }
 
 const respond = async ({ gateway, secret }: Product, fields: object = {}) => {
-  const body = { model, input: "Hello", ...fields };
+  const body = { model: chatWire.model, input: "Hello", ...fields };
   return receive(await gateway.fetch(requestOf({ secret, path: "responses", body })));
 };
 const get = async ({ gateway, secret }: Product, path: string) =>

@@ -1,9 +1,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Attempt, AttemptEnd } from "@tollgate/core/store";
 import { expect, onTestFinished } from "vitest";
+import { type Endpoint, embeddings, type Route } from "../src/endpoints.ts";
 import { openProduct, type Product, type ProductOptions } from "../src/product.ts";
 import { type ReadAnswer, readStream } from "../src/read-answer.ts";
-import { chunked, goodAnswer, lastChunk, streamHead } from "../src/upstream-bytes.ts";
+import { chunked, lastChunk, streamHead } from "../src/upstream-bytes.ts";
+import { answerTo } from "../src/upstream-wires.ts";
 
 export type Script = Parameters<typeof openProduct>[0];
 
@@ -21,11 +23,23 @@ export const answering =
     send(bytes);
 
 /** An upstream that streams these events in one piece and ends the answer correctly. */
-export const streaming = (events: string): Script =>
-  answering(streamHead + chunked(events) + lastChunk);
+export const streaming = (events: string): Script => answering(streamed(events));
+
+/** An upstream that answers its requests with these bytes, one after the other. */
+export const inTurn =
+  (answers: readonly string[]): Script =>
+  ({ send }, number) =>
+    send(answers[number - 1] ?? "");
+
+/** A complete stream of these events. */
+export const streamed = (events: string): string => streamHead + chunked(events) + lastChunk;
+
+/** The fields of a streamed and of a plain request. Embeddings have no such field. */
+export const waysOf = ({ endpoint }: Route): readonly { readonly stream?: boolean }[] =>
+  endpoint === embeddings ? [{}] : [{ stream: true }, { stream: false }];
 
 /** An upstream that answers correctly. */
-export const good: Script = ({ send, body }) => send(goodAnswer(body));
+export const good: Script = (exchange) => exchange.send(answerTo(exchange));
 
 /** Resolves when this many requests have reached the upstream. */
 export async function requestsArrived({ upstream }: Product, requests = 1): Promise<void> {
@@ -76,6 +90,16 @@ export function expectFailedStream(answer: ReadAnswer, code = "upstream_error"):
   expect(error).toMatchObject({ code });
   expect(finishReason).toBeNull();
   expect(done).toBe(true);
+}
+
+/** Checks that an answer broke off as its endpoint says it, streamed or plain, and returns its text. */
+export function expectBrokenOff(answer: ReadAnswer, { brokenOff, read }: Endpoint): string {
+  const streams = answer.headers["content-type"]?.startsWith("text/event-stream") === true;
+  const { text, error, isComplete, isEnded } = read(answer.body);
+  expect(answer.status).toBe(streams ? 200 : 502);
+  expect(error).toMatchObject(streams ? brokenOff.streamed : brokenOff.plain);
+  expect({ isComplete, isEnded }).toEqual({ isComplete: false, isEnded: true });
+  return text;
 }
 
 /** The code of a plain error. */

@@ -1,8 +1,9 @@
 import { chatWith, createTestGateway } from "@tollgate/testing";
 import { expect, it } from "vitest";
 import { garbageCollector } from "../src/collect-garbage.ts";
-import { model, type Product } from "../src/product.ts";
+import type { Product } from "../src/product.ts";
 import { openHead, text } from "../src/upstream-bytes.ts";
+import { chatWire } from "../src/upstream-wires.ts";
 import { type Script, standsStill, startProduct } from "./fixture.ts";
 
 const collect = garbageCollector();
@@ -72,7 +73,7 @@ type StreamBody = Exclude<Awaited<ReturnType<Product["gateway"]["answer"]>>["bod
 
 /** The answer to a request for a stream. */
 async function streamOf({ gateway, secret }: Product): Promise<StreamBody> {
-  const { body } = await gateway.answer(chatWith(secret)({ model, stream: true }));
+  const { body } = await gateway.answer(chatWith(secret)({ model: chatWire.model, stream: true }));
   if (typeof body === "string") throw new Error("not a stream");
   return body;
 }

@@ -1,181 +1,257 @@
 import { expect, it } from "vitest";
-import { readAnswer, readStream } from "../src/read-answer.ts";
+import { conversations, embeddings, routes } from "../src/endpoints.ts";
+import { readAnswer } from "../src/read-answer.ts";
+import { asksForStream, head, openHead } from "../src/upstream-bytes.ts";
 import {
-  chunked,
-  data,
-  done,
-  finish,
-  lastChunk,
-  openHead,
-  plainAnswer,
-  streamHead,
-  text,
-  usage,
-} from "../src/upstream-bytes.ts";
-import { endings, expectFailedStream, expectWhole, startProduct, streaming } from "./fixture.ts";
+  endings,
+  expectBrokenOff,
+  expectWhole,
+  inTurn,
+  startProduct,
+  streamed,
+  streaming,
+  waysOf,
+} from "./fixture.ts";
 
-const complete = { finishReason: "stop", error: null, done: true };
+const complete = { error: null, isComplete: true, isEnded: true };
 
-it("F9 skips noise between events", async () => {
-  for (const events of [
-    `\ufeff: a comment\n\n${text("Hi")}data:\n\nevent: nothing\n\nid: 7\nretry: 10\n\n${finish}${done}`,
-    (text("Hi") + finish + done).replaceAll("\n", "\r"),
-    (text("Hi") + finish + done).replaceAll("\n", "\r\n"),
-    `${text("Hi")}unknown: field\n\n${finish}${done}`,
-  ]) {
-    const product = await startProduct(streaming(events));
-    const answer = await product.ask({ stream: true });
-    expect(readStream(answer)).toEqual({ text: "Hi", ...complete });
-    expect(answer.body).not.toContain("a comment");
+it.each(conversations)(
+  "F9 skips noise between events, but not broken JSON: $name",
+  async (route) => {
+    const { opening, text, ending } = route.wire;
+    const begun = opening(10, 1) + text("Half");
+    const end = ending(10, 5);
+    const noisy = [
+      `\ufeff: a comment\n\n${begun}data:\n\nevent: nothing\n\nid: 7\nretry: 10\n\n${end}`,
+      (begun + end).replaceAll("\n", "\r"),
+      (begun + end).replaceAll("\n", "\r\n"),
+      `${begun}unknown: field\n\n${end}`,
+    ];
+    const broken = ["data: {broken\n\n", "data: plain text\n\n", "data: 7\n\n"];
+    const answers = [...noisy, ...broken.map((event) => begun + event + end)];
+    const product = await startProduct(inTurn(answers.map(streamed)), { route });
+    for (const events of noisy) {
+      const { body } = await product.ask({ stream: true });
+      expect(route.endpoint.read(body), events).toEqual({ text: "Half", ...complete });
+      expect(body).not.toContain("a comment");
+    }
+    for (const event of broken) {
+      const answer = await product.ask({ stream: true });
+      expect(expectBrokenOff(answer, route.endpoint)).toBe("Half");
+      expect(answer.body).not.toContain(event);
+    }
     await expectWhole(product);
-  }
-});
-
-it("F9 an event that is not JSON fails the answer and is never passed on", async () => {
-  for (const event of ["data: {broken\n\n", "data: plain text\n\n", "data: 7\n\n"]) {
-    const product = await startProduct(streaming(text("Half") + event + finish + done));
-    const answer = await product.ask({ stream: true });
-    expectFailedStream(answer);
-    expect(answer.body).not.toContain(event);
-    await expectWhole(product);
-  }
-});
+  },
+);
 
 const letters = "añ€😀z";
 
-it("F10 joins the bytes of one character that arrive apart", async () => {
-  const events = Buffer.from(text(letters) + finish + usage(1, 2) + done);
-  const from = events.indexOf(letters);
-  for (let at = from; at <= from + Buffer.byteLength(letters); at++) {
-    const seen = Promise.withResolvers<void>();
-    const product = await startProduct(async ({ send, end }) => {
-      await send(Buffer.concat([Buffer.from(openHead + text("1")), events.subarray(0, at)]));
+it.each(conversations)(
+  "F10 joins the bytes of one character that arrive apart: $name",
+  async (route) => {
+    const { opening, text, ending } = route.wire;
+    const events = Buffer.from(text(letters) + ending(1, 2));
+    const from = events.indexOf(letters);
+    const cuts = Array.from({ length: Buffer.byteLength(letters) + 1 }, (_, index) => from + index);
+    let seen = Promise.withResolvers<void>();
+    const product = await startProduct(
+      async ({ send, end }, number) => {
+        const at = cuts[number - 1];
+        const first = Buffer.from(openHead + opening(1, 1) + text("First "));
+        await send(Buffer.concat([first, events.subarray(0, at)]));
+        await seen.promise;
+        await send(events.subarray(at));
+        end();
+      },
+      { route },
+    );
+    for (const at of cuts) {
+      seen = Promise.withResolvers();
+      const client = await product.post({ stream: true });
+      // Once the text is there, the whole first part has been read.
+      await client.until("First ");
+      seen.resolve();
+      const { body } = readAnswer(await client.ended());
+      const expected = { text: `First ${letters}`, ...complete };
+      expect(route.endpoint.read(body), `cut at byte ${at}`).toEqual(expected);
+    }
+    await expectWhole(product);
+  },
+);
+
+/** These bytes, but the last of the marks in them is not UTF-8. */
+function broken(text: string, mark: string): Buffer {
+  const bytes = Buffer.from(text);
+  bytes[bytes.lastIndexOf(mark)] = 0xff;
+  return bytes;
+}
+
+it.each(routes)("F10 bytes that are not UTF-8 fail the answer: $name", async (route) => {
+  const { opening, text, ending } = route.wire;
+  const seen = Promise.withResolvers<void>();
+  const product = await startProduct(
+    async ({ send, end, body }) => {
+      if (!asksForStream(body)) return send(broken(route.plain("Hello", 10, 5), "-model"));
+      await send(openHead + opening(10, 1) + text("Half"));
       await seen.promise;
-      await send(events.subarray(at));
+      await send(broken(text("x@y") + ending(10, 5), "@"));
       end();
-    });
-    const client = await product.post({ stream: true });
-    // Once the text is there, the whole first part has been read.
-    await client.until('"content":"1"');
+    },
+    { route },
+  );
+  for (const fields of waysOf(route)) {
+    const client = await product.post(fields);
+    if (fields.stream) await client.until("Half");
     seen.resolve();
     const answer = readAnswer(await client.ended());
-    expect(readStream(answer), `cut at byte ${at}`).toEqual({ text: `1${letters}`, ...complete });
-    await expectWhole(product);
+    expect(expectBrokenOff(answer, route.endpoint)).toBe(fields.stream ? "Half" : "");
+    expect(answer.body).not.toContain("\ufffd");
   }
-});
-
-it("F10 bytes that are not UTF-8 fail the answer", async () => {
-  const broken = Buffer.from(text("x@y"));
-  broken[broken.indexOf("@")] = 0xff;
-  const seen = Promise.withResolvers<void>();
-  const product = await startProduct(async ({ send, end }) => {
-    await send(openHead + text("Half"));
-    await seen.promise;
-    await send(Buffer.concat([broken, Buffer.from(finish + done)]));
-    end();
-  });
-  const client = await product.post({ stream: true });
-  await client.until("Half");
-  seen.resolve();
-  const answer = readAnswer(await client.ended());
-  expectFailedStream(answer);
-  expect(answer.body).not.toContain("\ufffd");
   await expectWhole(product);
 });
 
-const fragment = (index: number, call: object): string =>
-  data({ choices: [{ index: 0, delta: { tool_calls: [{ index, ...call }] } }] });
-
-it("F11 the forwarded answer equals the stored one, and fragments of tool calls are joined by index", async () => {
-  const product = await startProduct(
-    streaming(
-      text("A") +
-        text("A") +
-        fragment(1, { id: "call-b", function: { name: "second", arguments: '{"b":' } }) +
-        fragment(0, { id: "call-a", function: { name: "first", arguments: '{"a":' } }) +
-        fragment(1, { function: { arguments: "2}" } }) +
-        fragment(0, { function: { arguments: "1}" } }) +
-        finish +
-        finish +
-        done +
-        done,
-    ),
-  );
-  const answer = await product.ask({ stream: true });
-  expect(readStream(answer)).toEqual({ text: "AA", ...complete });
-  const [step] = await product.steps();
-  const contents = await product.store.steps.contents(null, step?.id ?? "");
-  const [reply] = JSON.parse(Buffer.from(contents?.reply ?? []).toString());
-  expect(reply.content).toBe("AA");
-  const calls: readonly { readonly function: unknown }[] = reply.tool_calls;
-  expect(calls.map((call) => call.function)).toEqual(
-    expect.arrayContaining([
-      { name: "first", arguments: '{"a":1}' },
-      { name: "second", arguments: '{"b":2}' },
-    ]),
-  );
-  await expectWhole(product);
-});
-
-it("F12 cuts off an endless event at its limit, and an answer of endless events at its own (S25)", async () => {
-  for (const [limits, first, piece] of [
-    [{ upstreamEventBytes: 65_536 }, "data: ", "x".repeat(16_384)],
-    [{ upstreamBytes: 65_536 }, "", text("x").repeat(100)],
-  ] as const) {
+it.each(conversations)(
+  "F11 the forwarded answer equals the stored one, and fragments of tool calls are joined by index: $name",
+  async (route) => {
+    const { opening, text, toolCall, toolInput, ending } = route.wire;
     const product = await startProduct(
-      async ({ send, closed }) => {
+      streaming(
+        opening(10, 1) +
+          text("A") +
+          text("A") +
+          toolCall(1, "call-b", "second") +
+          toolInput(1, '{"b":') +
+          toolCall(0, "call-a", "first") +
+          toolInput(0, '{"a":') +
+          toolInput(1, "2}") +
+          toolInput(0, "1}") +
+          ending(10, 5).repeat(2),
+      ),
+      { route },
+    );
+    const { body } = await product.ask({ stream: true });
+    expect(route.endpoint.read(body)).toMatchObject({ text: "AA", error: null, isEnded: true });
+    const [step] = await product.steps();
+    const contents = await product.store.steps.contents(null, step?.id ?? "");
+    const [reply] = JSON.parse(Buffer.from(contents?.reply ?? []).toString());
+    expect(reply.content).toBe("AA");
+    const calls: readonly { readonly function: unknown }[] = reply.tool_calls;
+    expect(calls.map((call) => call.function)).toEqual(
+      expect.arrayContaining([
+        { name: "first", arguments: '{"a":1}' },
+        { name: "second", arguments: '{"b":2}' },
+      ]),
+    );
+    await expectWhole(product);
+  },
+);
+
+const plainHead = head("content-type: application/json", "connection: close");
+
+it.each(routes)(
+  "F12 cuts off an endless event at its limit, and an endless answer at its own (S25): $name",
+  async (route) => {
+    const { opening, text } = route.wire;
+    const begun = openHead + opening(10, 1) + text("Half");
+    const tooLarge = { reason: "answer_too_large" };
+    const whole = [[`${plainHead}{"data":[`, "[],".repeat(5_000), tooLarge]] as const;
+    const streams = [
+      [`${begun}data: `, "x".repeat(16_384), { reason: "event_too_large" }],
+      [begun, text("x").repeat(100), tooLarge],
+    ] as const;
+    const cases = waysOf(route).flatMap((fields) =>
+      (fields.stream ? streams : whole).map((bytes) => ({ fields, bytes })),
+    );
+    const product = await startProduct(
+      async ({ send, closed }, number) => {
+        const [first, piece] = cases[number - 1]?.bytes ?? ["", ""];
         let isOpen = true;
         void closed.then(() => {
           isOpen = false;
         });
-        await send(openHead + text("Half") + first);
+        await send(first);
         while (isOpen) await send(piece);
       },
-      { gateway: { limits } },
+      { route, gateway: { limits: { upstreamEventBytes: 65_536, upstreamBytes: 131_072 } } },
     );
-    expectFailedStream(await product.ask({ stream: true }));
-    await product.upstream.requests[0]?.closed;
+    for (const [step, { fields, bytes }] of cases.entries()) {
+      expectBrokenOff(await product.ask(fields), route.endpoint);
+      await product.upstream.requests[step]?.closed;
+      expect(await endings(product, step)).toMatchObject([bytes[2]]);
+    }
     await expectWhole(product);
-  }
-});
+  },
+);
 
-it("F13 an answer without usage is complete, and its usage is estimated", async () => {
-  const product = await startProduct(({ send, body }) =>
-    send(
-      body.includes('"stream":true')
-        ? streamHead + chunked(text("Hello") + finish + done) + lastChunk
-        : plainAnswer("Hello", null),
-    ),
-  );
-  for (const [step, stream] of [true, false].entries()) {
-    const answer = await product.ask({
-      stream,
-      ...(stream ? { stream_options: { include_usage: true } } : {}),
-    });
-    expect(answer.status).toBe(200);
-    expect(answer.body).not.toContain("prompt_tokens_details");
-    const [end] = await endings(product, step);
-    expect(end).toMatchObject({ usageBasis: "estimated", usage: { completionTokens: 2 } });
-    expect(answer.body).toContain(`"prompt_tokens":${end?.usage.promptTokens}`);
-  }
-  await expectWhole(product);
-});
-
-it("F14 the last usage counts, never the sum, and impossible figures are ignored (S19)", async () => {
-  const base = (last: string): string => text("Hello") + last + finish;
-  for (const [events, expected] of [
-    [base(usage(10, 1) + usage(10, 2)) + usage(10, 3), { completionTokens: 3, basis: "reported" }],
-    [usage(10, 4) + base(""), { completionTokens: 4, basis: "estimated" }],
-    [base("") + usage(10, -5), { completionTokens: 2, basis: "estimated" }],
-    [base("") + usage(10, 1e15), { completionTokens: 2, basis: "estimated" }],
-    [base("") + usage(10, 0), { completionTokens: 0, basis: "reported" }],
-  ] as const) {
-    const product = await startProduct(streaming(events + done));
-    await product.ask({ stream: true });
-    const [end, ...more] = await endings(product);
-    expect(more).toEqual([]);
-    expect(end?.usage.completionTokens).toBe(expected.completionTokens);
-    expect(end?.usageBasis).toBe(expected.basis);
+it.each(routes)(
+  "F13 an answer without usage is complete, and its usage is estimated: $name",
+  async (route) => {
+    const { opening, text, ending } = route.wire;
+    const product = await startProduct(
+      ({ send, body }) =>
+        send(
+          asksForStream(body)
+            ? streamed(opening() + text("Hello") + ending())
+            : route.plain("Hello"),
+        ),
+      { route },
+    );
+    for (const [step, fields] of waysOf(route).entries()) {
+      const { usageFields, read } = route.endpoint;
+      const { status, body } = await product.ask({
+        ...fields,
+        ...(fields.stream ? usageFields : {}),
+      });
+      expect(status).toBe(200);
+      expect(read(body)).toMatchObject(complete);
+      expect(body).not.toContain("prompt_tokens_details");
+      const [end] = await endings(product, step);
+      const completionTokens = route.endpoint === embeddings ? 0 : 2;
+      expect(end).toMatchObject({ usageBasis: "estimated", usage: { completionTokens } });
+      expect(body).toMatch(new RegExp(`"(?:prompt|input)_tokens":${end?.usage.promptTokens}\\b`));
+    }
     await expectWhole(product);
-  }
-});
+  },
+);
+
+it.each(routes)(
+  "F14 the last usage counts, never the sum, and impossible figures are ignored (S19): $name",
+  async (route) => {
+    const { opening, text, usage, ending } = route.wire;
+    const isEmbedding = route.endpoint === embeddings;
+    const begun = opening(10, 1) + text("Hello");
+    const repeated = [
+      [begun + usage(10, 1) + usage(10, 2) + ending(10, 3), 3, "reported"],
+      [opening(10, 1) + usage(10, 4) + text("Hello") + ending(), 4, "estimated"],
+      [begun + ending(10, 0), 0, "reported"],
+    ] as const;
+    const impossible = [-5, 1e15].flatMap((figure) =>
+      waysOf(route).map(({ stream }) => {
+        // Embeddings only report their input.
+        const plain = route.plain("Hello", isEmbedding ? figure : 10, figure);
+        return [
+          stream ? streamed(opening() + text("Hello") + ending(10, figure)) : plain,
+          isEmbedding ? 0 : 2,
+          "estimated",
+          stream,
+        ] as const;
+      }),
+    );
+    const cases = [
+      ...(isEmbedding ? [] : repeated).map(
+        ([events, tokens, basis]) => [streamed(events), tokens, basis, true] as const,
+      ),
+      ...impossible,
+    ];
+    const product = await startProduct(inTurn(cases.map(([bytes]) => bytes)), { route });
+    for (const [step, [, completionTokens, usageBasis, stream]] of cases.entries()) {
+      await product.ask(stream === undefined ? {} : { stream });
+      const [end, ...more] = await endings(product, step);
+      expect(more).toEqual([]);
+      expect(end).toMatchObject({ usageBasis, usage: { completionTokens } });
+      expect(end?.usage.promptTokens).toBeGreaterThan(0);
+      expect(end?.usage.promptTokens).toBeLessThan(100);
+    }
+    await expectWhole(product);
+  },
+);

@@ -1,13 +1,18 @@
 import { createGateway, type Gateway } from "@tollgate/core";
 import { definePolicy, forbid, permit } from "@tollgate/core/policy";
-import type { Clock, Provider } from "@tollgate/core/provider";
+import type { Clock, EmbeddingCall, Provider } from "@tollgate/core/provider";
 import type { Store } from "@tollgate/core/store";
 import { memoryStore } from "@tollgate/store-memory";
 import { checkDump, checkQuiet, countingIds, dumpStore } from "@tollgate/testing";
+import { pathAfterV1 } from "../../../core/src/http/path-after-v1.ts";
+import { anthropicDialect } from "../../../provider-anthropic/src/anthropic.ts";
 import { type Upstream, UpstreamAnswer } from "../../../provider-http/src/call.ts";
+import { embed } from "../../../provider-http/src/http-provider.ts";
+import { embeddingDialect } from "../../../provider-openai/src/embeddings.ts";
 import { openaiDialect } from "../../../provider-openai/src/openai-compatible.ts";
 import { type ReceivedAnswer, receive, record } from "../histories/ask.ts";
 import { smallLimits } from "./body-surfaces.ts";
+import { messagesAnswerGrammar } from "./messages-grammar.ts";
 import { accepted, type Outcome, require, type Surface } from "./surface.ts";
 import { answerGrammar, requestGrammar, upstreamCredential } from "./wire-grammars.ts";
 import { type RequestHead, readHead } from "./wire-surfaces.ts";
@@ -93,14 +98,17 @@ function answerIn(answer: Buffer) {
   return { status, headers, body: answer.subarray(end === -1 ? 0 : end + 4) };
 }
 
-const dialect = openaiDialect({});
+/** The API of an upstream. */
+type Api = Pick<Upstream, "path" | "dialect">;
 
-function providerOn(pool: Upstream["pool"], clock: Clock): Provider {
+const chatApi: Api = { path: "/v1/chat/completions", dialect: openaiDialect({}) };
+const messagesApi: Api = { path: "/v1/messages", dialect: anthropicDialect({}) };
+
+function providerOn(api: Api, pool: Upstream["pool"], clock: Clock): Provider {
   const upstream: Upstream = {
+    ...api,
     pool,
     host: "upstream.test",
-    path: "/v1/chat/completions",
-    dialect,
     credentialOf: () => upstreamCredential,
     traces: true,
     clock,
@@ -113,6 +121,9 @@ function providerOn(pool: Upstream["pool"], clock: Clock): Provider {
     vendor: null,
     problems: [],
     complete: (call) => new UpstreamAnswer(upstream, call),
+    ...(api === chatApi && {
+      embed: (call: EmbeddingCall) => embed(upstream, { root: "/v1", how: embeddingDialect }, call),
+    }),
     close: async () => {},
   };
 }
@@ -132,10 +143,10 @@ interface World {
   readonly clock: Clock;
 }
 
-async function openWorld(answer: Buffer): Promise<World> {
+async function openWorld(answer: Buffer, api: Api): Promise<World> {
   const clock = hastyClock();
   const store = memoryStore();
-  const provider = providerOn(poolThatAnswers(answer), clock);
+  const provider = providerOn(api, poolThatAnswers(answer), clock);
   const gateway = createGateway({
     store,
     clock,
@@ -164,11 +175,15 @@ async function within<Result>(work: Promise<Result>): Promise<Result> {
   return Promise.race([work, late.promise]).finally(() => clearTimeout(timer));
 }
 
-const governed = /(?:chat\/completions|responses|messages|embeddings)$/;
+const governed = /^(?:chat\/completions|responses|messages|embeddings)$/;
 
 /** Sends a request to a gateway whose upstream gives this answer, and checks all that must hold afterwards. */
-async function runCase(head: RequestHead, answer: Buffer): Promise<ReceivedAnswer | null> {
-  const world = await openWorld(answer);
+async function runCase(
+  head: RequestHead,
+  answer: Buffer,
+  api = chatApi,
+): Promise<ReceivedAnswer | null> {
+  const world = await openWorld(answer, api);
   const { gateway, store, clock, secret } = world;
   const request = requestOf(head, secret);
   if (request === null) {
@@ -176,16 +191,19 @@ async function runCase(head: RequestHead, answer: Buffer): Promise<ReceivedAnswe
     return null;
   }
   const received = await within(gateway.fetch(request).then(receive));
+  const route = pathAfterV1(request.url) ?? "";
   requireOneEnd(received);
+  requireShape(received, route);
   requireNoSecret(received, secret);
   await within(gateway.close());
   const query = { organizations: [organizationId], at: clock.now(), activity: gateway.activity };
   const dump = await dumpStore(store, query);
   const problems = [...checkDump(dump), ...checkQuiet(dump)];
   require(problems.length === 0, problems.join("; "));
-  const isWhole =
-    head.method === "POST" && received.status === 200 && !received.body.includes('"error":{');
-  if (isWhole && governed.test(head.path.split("?", 1)[0] ?? ""))
+  const isGoverned = head.method === "POST" && governed.test(route);
+  require(isGoverned || dump.steps.length === 0, "a request that reaches no provider has a Step");
+  const isWhole = received.status === 200 && !received.body.includes('"error":{');
+  if (isWhole && isGoverned)
     require(dump.steps.at(-1)?.outcome ===
       "completed", "a whole answer of a Step that is not completed");
   return received;
@@ -197,7 +215,10 @@ function requestOf({ method, path, headers, body }: RequestHead, secret: string)
     const url = new URL(path, "http://gateway.test");
     const list = new Headers();
     for (const [name, value] of headers.filter(isHeader))
-      list.append(name, name === "authorization" ? value.replaceAll("SECRET", secret) : value);
+      list.append(
+        name,
+        /^(?:authorization|x-api-key)$/.test(name) ? value.replaceAll("SECRET", secret) : value,
+      );
     const takesBody = method.toUpperCase() !== "GET" && method.toUpperCase() !== "HEAD";
     return new Request(url, {
       method,
@@ -243,6 +264,21 @@ function requireOneEnd({ status, headers, body }: ReceivedAnswer): void {
       1, "a chat stream has no single terminal form");
 }
 
+/** Errors have Anthropic's shape on the paths of its API alone, and a whole answer is the one of its route. */
+function requireShape({ status, body }: ReceivedAnswer, route: string): void {
+  if (body === "" || !isJson(body)) return;
+  const { type, object, input_tokens } = record(JSON.parse(body));
+  if (status >= 400)
+    require((type === "error") ===
+      /^messages(?:\/|$)/.test(route), "an error has another API's shape");
+  else if (route === "key") require(object === "key", "the answer is not the key");
+  else if (route === "embeddings") require(object === "list", "the answer is not a list");
+  else if (route === "messages") require(type === "message", "the answer is not a message");
+  else if (route === "messages/count_tokens")
+    require(Number.isSafeInteger(input_tokens) &&
+      Number(input_tokens) > 0, "no tokens are counted");
+}
+
 function isJson(text: string): boolean {
   try {
     JSON.parse(text);
@@ -277,14 +313,17 @@ function codeOf({ status, body }: ReceivedAnswer): string {
 const good = Buffer.from(
   '200\r\ncontent-type: application/json\r\n\r\n{"id":"up","choices":[{"index":0,"message":{"role":"assistant","content":"Hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":5}}',
 );
+const goodVector = Buffer.from(
+  '200\r\ncontent-type: application/json\r\n\r\n{"data":[{"index":0,"embedding":[0.5,-1]}],"usage":{"prompt_tokens":10,"total_tokens":10}}',
+);
 const goodStream = Buffer.from(
   '200\r\ncontent-type: text/event-stream\r\n\r\ndata: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n',
 );
 
 async function runRequest(input: Buffer): Promise<Outcome> {
   const head = readHead(input);
-  const asksForStream = head.body.includes('"stream":true');
-  const received = await runCase(head, asksForStream ? goodStream : good);
+  const whole = head.path.includes("embeddings") ? goodVector : good;
+  const received = await runCase(head, head.body.includes('"stream":true') ? goodStream : whole);
   if (received === null) return { code: "no request" };
   require(received.status < 500 ||
     received.status === 502, `bad input got ${received.status} ${received.body}`);
@@ -301,31 +340,44 @@ const conversations: Readonly<Record<string, object>> = {
   messages: { messages, max_tokens: 64, tools: [{ ...tool, input_schema: { type: "object" } }] },
 };
 
-const requests = ["chat/completions", "responses", "messages"].flatMap((path) =>
-  [true, false].map(
-    (stream): RequestHead => ({
-      method: "POST",
-      path: `/v1/${path}`,
-      headers: [
-        ["authorization", "Bearer SECRET"],
-        ["content-type", "application/json"],
-      ],
-      body: Buffer.from(
-        JSON.stringify({
-          model: "test/tollgate/scripted",
-          stream,
-          ...conversations[path],
-        }),
-      ),
-    }),
+const forms: readonly (readonly [path: string, fields: object])[] = [
+  ...Object.entries(conversations).flatMap(([path, fields]) =>
+    [true, false].map((stream) => [path, { ...fields, stream }] as const),
   ),
+  ["embeddings", { input: "Hello" }],
+];
+
+const requests = forms.map(
+  ([path, fields]): RequestHead => ({
+    method: "POST",
+    path: `/v1/${path}`,
+    headers: [
+      ["authorization", "Bearer SECRET"],
+      ["content-type", "application/json"],
+    ],
+    body: Buffer.from(JSON.stringify({ model: "test/tollgate/scripted", ...fields })),
+  }),
 );
 
-/** Answers every endpoint, streamed and plain in turn. */
-async function runAnswer(input: Buffer): Promise<Outcome> {
-  const request = requests[input.length % requests.length];
+/** Answers every endpoint, streamed and plain in turn. Vectors are asked for, so that some of them are whole. */
+function runAnswer(input: Buffer): Promise<Outcome> {
+  const last = requests.length - 1;
+  const at = input.includes('"embedding"') ? last : input.length % requests.length;
+  return answerWith(input, requests[at], chatApi);
+}
+
+/** Answers every endpoint that holds conversations: the Messages API has no embeddings. */
+function runMessagesAnswer(input: Buffer): Promise<Outcome> {
+  return answerWith(input, requests[input.length % (requests.length - 1)], messagesApi);
+}
+
+async function answerWith(
+  input: Buffer,
+  request: RequestHead | undefined,
+  api: Api,
+): Promise<Outcome> {
   if (request === undefined) throw new Error("Unknown request.");
-  const received = await runCase(request, input);
+  const received = await runCase(request, input, api);
   if (received === null) throw new Error("The request of an honest client is invalid.");
   const code = codeOf(received);
   require(!/internal_error|evidence_unavailable/.test(
@@ -359,6 +411,26 @@ const requestCodes = [
   "price_unknown",
   "request_too_large",
   "unsupported_media_type",
+  "authentication_error",
+  "invalid_request_error",
+  "not_found_error",
+  "permission_error",
+];
+
+/** Codes that an upstream's answer leads to. */
+const answerCodes = [
+  accepted.code,
+  "upstream_error",
+  "upstream_error in a stream",
+  "api_error",
+  "api_error in a stream",
+  "invalid_request_error",
+  "rate_limit_error",
+  "not_found_error",
+  "rate_limit_exceeded",
+  "upstream_rejected",
+  "model_not_found",
+  "context_length_exceeded",
 ];
 
 export const gatewaySurfaces: readonly Surface[] = [
@@ -377,21 +449,16 @@ export const gatewaySurfaces: readonly Surface[] = [
     enough: 20_000,
     grammar: answerGrammar,
     paths: [],
-    codes: [
-      accepted.code,
-      "upstream_error",
-      "upstream_error in a stream",
-      "api_error",
-      "api_error in a stream",
-      "invalid_request_error",
-      "rate_limit_error",
-      "not_found_error",
-      "rate_limit_exceeded",
-      "upstream_rejected",
-      "model_not_found",
-      "context_length_exceeded",
-      "content_filter",
-    ],
+    codes: [...answerCodes, "content_filter"],
     run: runAnswer,
+  },
+  {
+    name: "anthropic-answers",
+    share: 0.2,
+    enough: 20_000,
+    grammar: messagesAnswerGrammar,
+    paths: [],
+    codes: [...answerCodes, "overloaded_error", "server_error in a stream", "timeout_error"],
+    run: runMessagesAnswer,
   },
 ];

@@ -1,9 +1,10 @@
-import { type Grammar, rawByte, textGrammar } from "./grammar.ts";
-import { upstreamCredential } from "./wire-grammars.ts";
+import { type Grammar, type Rules, rawByte, textGrammar } from "./grammar.ts";
+import { answerRules, upstreamCredential } from "./wire-grammars.ts";
 
-/** The bytes of an event stream of Anthropic's Messages API. */
-export const messagesStreamGrammar: Grammar = textGrammar({
-  start: ["<head><blocks><end>", "<head><blocks><end>", "<blocks><end>", "<events>"],
+const stream = ["<head><blocks><end>", "<head><blocks><end>", "<blocks><end>", "<events>"] as const;
+
+/** The events of Anthropic's Messages API, and the values in them. */
+const messagesRules = {
   head: [
     'event: message_start\ndata: {"type":"message_start","message":{"id":"<word>","type":"message","role":"assistant","model":"<word>","content":[],"usage":<usage>}}\n\n',
     'event: message_start\ndata: {"type":"message_start","message":<odd>}\n\n',
@@ -64,6 +65,7 @@ export const messagesStreamGrammar: Grammar = textGrammar({
   count: ["5", "0", "-1", "1e30", "1.5", "null", '"7"', "9007199254740993"],
   error: [
     '{"type":"overloaded_error","message":"<message>"}',
+    '{"type":"invalid_request_error","message":"prompt is too long: 9 tokens > 8 maximum"}',
     '{"type":"<word>","message":"<message>"}',
     "<odd>",
   ],
@@ -83,4 +85,32 @@ export const messagesStreamGrammar: Grammar = textGrammar({
   ],
   word: ["a", "toolu_1", "", "\\u0000", "__proto__", "é"],
   odd: ["null", "1", '""', "[]", "{}", '{"__proto__":{"polluted":1}}', "[[[[]]]]", "not JSON", ""],
+} as const satisfies Rules;
+
+/** The bytes of an event stream of the Messages API. */
+export const messagesStreamGrammar: Grammar = textGrammar({ start: stream, ...messagesRules });
+
+/** A whole answer of an upstream that speaks the Messages API. */
+export const messagesAnswerGrammar: Grammar = textGrammar({
+  ...answerRules,
+  stream,
+  whole: [
+    '{"id":"msg_1","type":"message","role":"assistant","model":"a","content":[{"type":"text","text":"<text>"}],"stop_reason":"end_turn","stop_sequence":null,"usage":<usage>}',
+    '{"id":"<word>","type":"message","role":"assistant","model":"<word>","content":[<contents>],"stop_reason":"<reason>","usage":<usage>}',
+    '{"content":[<contents>],"stop_reason":"<reason>"}',
+    '{"content":<odd>,"stop_reason":<odd>,"usage":<usage>}',
+    '{"type":"error","error":<error>}',
+    `{"content":[{"type":"text","text":"${rawByte(0xff)}"}],"stop_reason":"end_turn"}`,
+    "<odd>",
+  ],
+  contents: ["<content>", "<content>,<contents>", ""],
+  content: [
+    '{"type":"text","text":"<text>"}',
+    '{"type":"tool_use","id":"<word>","name":"<word>","input":<input>}',
+    '{"type":"thinking","thinking":"<text>","signature":"<word>"}',
+    '{"type":"redacted_thinking","data":"<word>"}',
+    '{"type":"<word>","text":<odd>}',
+    "<odd>",
+  ],
+  ...messagesRules,
 });

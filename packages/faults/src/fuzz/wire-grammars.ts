@@ -196,13 +196,13 @@ export const streamGrammar: Grammar = textGrammar({
   ...chunkRules,
 });
 
-/** A whole answer of an upstream: its status, its headers and its body. */
-export const answerGrammar: Grammar = textGrammar({
+/** A whole answer of any upstream: its status, its headers and its body. */
+export const answerRules = {
   start: [
     "200\r\ncontent-type: application/json\r\n\r\n<whole>",
-    "200\r\ncontent-type: text/event-stream\r\n\r\n<events><end>",
-    "200\r\ncontent-type: text/event-stream\r\n\r\n<events><end>",
-    "200\r\ncontent-type: text/event-stream; charset=utf-8\r\n<headers>\r\n<events><end>",
+    "200\r\ncontent-type: text/event-stream\r\n\r\n<stream>",
+    "200\r\ncontent-type: text/event-stream\r\n\r\n<stream>",
+    "200\r\ncontent-type: text/event-stream; charset=utf-8\r\n<headers>\r\n<stream>",
     "200\r\ncontent-type: <type>\r\n<headers>\r\n<whole>",
     "<status>\r\ncontent-type: application/json\r\n<headers>\r\n<failure>",
     "<status>\r\n<headers>\r\n<text>",
@@ -248,11 +248,26 @@ export const answerGrammar: Grammar = textGrammar({
     "599",
   ],
   failure: ['{"error":<error>}', "<error>", "<odd>", "", "&lt;html&gt;"],
+} as const satisfies Rules;
+
+/** A whole answer of an upstream that speaks Chat Completions. */
+export const answerGrammar: Grammar = textGrammar({
+  ...answerRules,
+  stream: ["<events><end>"],
+  vector: [
+    '{"object":"embedding","index":0,"embedding":[0.5,-1]}',
+    '{"embedding":"AAAAPwAAgL8=","index":0}',
+    '{"index":<odd>,"embedding":[1,<odd>]}',
+    '{"embedding":"<text>"}',
+    "<odd>",
+  ],
   whole: [
     '{"choices":[{"index":0,"message":{"role":"assistant","content":"<text>"},"finish_reason":"stop"}]}',
     '{"id":"<word>","object":"chat.completion","model":"<word>","choices":[{"index":0,"message":{"role":"assistant",<delta>},"finish_reason":"<finish>"}],"usage":<usage>}',
     '{"id":"<word>","choices":[{"index":0,"message":{<delta>},"finish_reason":"<finish>"}]<more>}',
     '{"choices":[]}',
+    '{"object":"list","data":[<vector>],"model":"<word>","usage":<usage>}',
+    '{"data":[<vector>,<vector>]}',
     "<chunk>",
     '{"error":<error>}',
     `{"choices":[{"message":{"content":"${badUtf8}"},"finish_reason":"stop"}]}`,
@@ -268,6 +283,10 @@ const headRules = {
     "POST /v1/chat/completions",
     "POST /v1/responses",
     "POST /v1/responses",
+    "POST /v1/messages",
+    "POST /v1/messages/count_tokens",
+    "POST /v1/embeddings",
+    "GET /v1/key",
     "POST <path>",
     "GET <path>",
     "<method> <path>",
@@ -304,6 +323,11 @@ const headRules = {
     "responses/<id>/input_items",
     "responses/<id>/cancel",
     "responses/compact",
+    "messages",
+    "messages/count_tokens",
+    "messages/<segment>",
+    "embeddings",
+    "key",
     "models",
     "models/test/tollgate/scripted",
     "models/<segment>",
@@ -355,7 +379,10 @@ const headRules = {
     "authorization: Bearer SECRET\r\ncontent-type: application/json\r\n<moreHeaders>",
     "authorization: Bearer SECRET\r\ncontent-type: application/json\r\n<moreHeaders>",
     "authorization: Bearer SECRET\r\ncontent-type: application/json\r\n<moreHeaders>",
+    "x-api-key: SECRET\r\nanthropic-version: 2023-06-01\r\ncontent-type: application/json\r\n<moreHeaders>",
+    "x-api-key: <apiKey>\r\ncontent-type: <type>\r\n<moreHeaders>",
   ],
+  apiKey: ["SECRET", "", "SECRETx", "SECRET, SECRET", "Bearer SECRET"],
   authorization: [
     "Bearer SECRET",
     "bearer SECRET",
@@ -383,6 +410,7 @@ const headRules = {
     "x-service-data-sensitivity: <dataClass>\r\n<moreHeaders>",
     "content-encoding: <encoding>\r\n<moreHeaders>",
     "x-stainless-retry-count: 2\r\n<moreHeaders>",
+    "anthropic-version: <value>\r\nanthropic-beta: <value>\r\n<moreHeaders>",
     "x-forwarded-for: 127.0.0.1\r\nx-organization: other\r\n<moreHeaders>",
     "x-<letter>: <value>\r\n<moreHeaders>",
     "idempotency-key: <value>\r\n<moreHeaders>",
@@ -414,7 +442,52 @@ export const headGrammar: Grammar = textGrammar({
 
 /** A whole request: a head, and a short body. */
 export const requestGrammar: Grammar = textGrammar({
-  start: ["<line>\r\n<headers>\r\n<body>"],
+  start: [
+    "<line>\r\n<headers>\r\n<body>",
+    "<line>\r\n<headers>\r\n<body>",
+    "POST /v1/<messagesRoute>\r\n<headers>\r\n<messagesBody>",
+    "POST /v1/embeddings\r\n<headers>\r\n<embeddingsBody>",
+  ],
+  messagesRoute: ["messages", "messages", "messages/count_tokens", "messages?beta=true"],
+  messagesBody: [
+    '{"model":"test/tollgate/scripted","max_tokens":64,"messages":[<turn>]<messagesMore>}',
+    '{"model":"test/tollgate/scripted","max_tokens":<number>,"messages":[<turn>,<turn>,<turn>]<messagesMore>}',
+    '{"model":"<model>","max_tokens":64,"messages":[<turn>]}',
+    "<body>",
+  ],
+  turn: [
+    '{"role":"user","content":"<text>"}',
+    '{"role":"user","content":[{"type":"text","text":"<text>","cache_control":{"type":"ephemeral"}}]}',
+    '{"role":"assistant","content":[{"type":"tool_use","id":"call_1","name":"f","input":{}}]}',
+    '{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_1","content":"<text>"}]}',
+    '{"role":"assistant","content":[{"type":"thinking","thinking":"<text>","signature":"<text>"}]}',
+    "<message>",
+  ],
+  messagesMore: [
+    "",
+    ',"stream":true',
+    ',"system":"<text>"',
+    ',"system":[{"type":"text","text":"<text>"}],"metadata":{"user_id":"<text>"}',
+    ',"tools":[{"name":"f","input_schema":{"type":"object"}}],"tool_choice":{"type":"any"}',
+    ',"tools":[{"type":"web_search_20250305","name":"web_search"}]',
+    ',"thinking":{"type":"enabled","budget_tokens":<number>}',
+  ],
+  embeddingsBody: [
+    '{"model":"test/tollgate/scripted","input":"<text>"<embeddingsMore>}',
+    '{"model":"test/tollgate/scripted","input":["<text>"]<embeddingsMore>}',
+    '{"model":"test/tollgate/scripted","input":["<text>","<text>"]<embeddingsMore>}',
+    '{"model":"test/tollgate/scripted","input":[<number>,<number>]<embeddingsMore>}',
+    '{"model":"<model>","input":"<text>"}',
+    '{"model":"test/tollgate/scripted","input":[<odd>]}',
+    "<body>",
+  ],
+  embeddingsMore: [
+    "",
+    ',"encoding_format":"base64"',
+    ',"dimensions":<number>',
+    ',"encoding_format":"<text>","user":"<text>"',
+    ',"session_id":"<session>"',
+  ],
   body: [
     "",
     '{"model":"test/tollgate/scripted","messages":[<message>]<chatMore>}',

@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { isDeepStrictEqual } from "node:util";
 import type { CompletionEvent } from "@tollgate/core/provider";
+import { endpointOf } from "../../../core/src/endpoints/routes.ts";
 import type { RequestHeaders } from "../../../core/src/http/gateway-request.ts";
 import {
   bearerToken,
@@ -131,23 +132,35 @@ class HeadHeaders implements RequestHeaders {
 }
 
 const headCodes = ["request_too_large", "unsupported_media_type"] as const;
+const routeCodes = ["not_found", "method_not_allowed"] as const;
 const headerBytes = 2_048;
-const route =
-  /^(?:chat\/completions|responses(?:\/[^/]+(?:\/(?:input_items|cancel))?)?|messages(?:\/count_tokens)?|models(?:\/.+)?)$/;
+/** The routes after `/v1/` with their methods, as the documentation lists them. */
+const routes: readonly (readonly [path: RegExp, methods: RegExp])[] = [
+  [/^(?:chat\/completions|responses|messages(?:\/count_tokens)?|embeddings)$/, /^POST$/],
+  [/^responses\/compact$/, /^POST$/],
+  [/^responses\/[^/]+$/, /^(?:GET|DELETE)$/],
+  [/^responses\/[^/]+\/input_items$/, /^GET$/],
+  [/^responses\/[^/]+\/cancel$/, /^POST$/],
+  [/^(?:key|models(?:\/.+)?)$/, /^GET$/],
+];
 /** Characters that a URL parser changes. */
 const rewritten = /[^!-~]|[%"<>\\^`{|}]/;
 
 function runHead(input: Buffer): Outcome {
-  const { path, headers: lines } = readHead(input);
+  const { method, path, headers: lines } = readHead(input);
   const headers = new HeadHeaders(lines);
   const token = bearerToken(headers);
   require(token === null || /^[!-~]+$/.test(token), "a token has odd characters");
   const dispatched = pathAfterV1(path);
+  const route = routes.find(([pattern]) => pattern.test(dispatched ?? ""));
   if (dispatched !== null) {
     require(!/(?:^|\/)\.{1,2}(?:\/|$)|\/\/|[;\\?#]/.test(dispatched), "a route is ambiguous");
     queryOf(path).get("limit");
-    if (route.test(dispatched) && !rewritten.test(path)) requireSameRoute(path, dispatched);
+    if (route !== undefined && !rewritten.test(path)) requireSameRoute(path, dispatched);
   }
+  const expected = expectedOf(method, dispatched, route?.[1]);
+  const found = foundBy(method, path);
+  require(found === expected, `${method} ${path} is ${found}, not ${expected}`);
   try {
     const request = { headers, headerBytes: input.length };
     requireSmallHeaders(Object.assign(Object.create(null), request), headerBytes);
@@ -155,8 +168,24 @@ function runHead(input: Buffer): Outcome {
   } catch (error) {
     return outcomeOf(error, headCodes);
   }
-  if (dispatched === null) return { code: "no route" };
-  return route.test(dispatched) ? accepted : { code: "unknown route" };
+  return { code: dispatched === null && found === "not_found" ? "no route" : found };
+}
+
+/** How the router must answer: with an endpoint, or with the code of an error. */
+function expectedOf(method: string, dispatched: string | null, methods?: RegExp): string {
+  if (dispatched === null && method === "HEAD") return accepted.code;
+  if (methods === undefined) return "not_found";
+  return methods.test(method) ? accepted.code : "method_not_allowed";
+}
+
+/** How the router answers. */
+function foundBy(method: string, url: string): string {
+  try {
+    endpointOf(Object.assign(Object.create(null), { method, url }));
+    return accepted.code;
+  } catch (error) {
+    return outcomeOf(error, routeCodes).code;
+  }
 }
 
 /** Another parser must find the same route, or a proxy's rule for one path would not hold for this one. */
@@ -203,7 +232,7 @@ export const wireSurfaces: readonly Surface[] = [
     enough: 200_000,
     grammar: headGrammar,
     paths: [],
-    codes: [accepted.code, "no route", "unknown route", ...headCodes],
+    codes: [accepted.code, "no route", ...routeCodes, ...headCodes],
     run: runHead,
   },
 ];

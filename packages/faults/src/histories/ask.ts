@@ -67,6 +67,17 @@ function createReceiver() {
   };
 }
 
+/** The decision of an answer that arrived whole and without an error, which names its Step; null for any other answer. */
+export function decisionOfWhole(answer: ReceivedAnswer): string | null {
+  const { headers, body } = answer;
+  if (body.includes("[broken off:") || body.includes('"error":{')) return null;
+  const isWhole = body.startsWith('{"object":"list"') || referenceIn(answer) !== null;
+  const [, id = null] = headers.find(([name]) => name === decisionHeader) ?? [];
+  return isWhole ? id : null;
+}
+
+const decisionHeader = "x-service-policy-decision-id";
+
 /** The parts of a complete answer that later requests continue from; null for any other answer. */
 export interface AnswerReference {
   readonly id: string;

@@ -89,6 +89,23 @@ export async function askMessage(
   return ask(world, state, request);
 }
 
+export async function askEmbeddings(
+  world: World,
+  state: HistoryState,
+  command: CommandOf<"embed">,
+): Promise<unknown> {
+  const request = {
+    secret: secretAt(state, command.key),
+    path: "embeddings",
+    body: {
+      model: models[command.model],
+      input: Array(command.texts).fill(wordsOf(command.texts)),
+      ...(command.base64 ? { encoding_format: "base64" } : {}),
+    },
+  };
+  return ask(world, state, request);
+}
+
 export async function retry(world: World, state: HistoryState): Promise<unknown> {
   return state.last === null ? null : ask(world, state, state.last);
 }

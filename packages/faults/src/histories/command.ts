@@ -33,6 +33,14 @@ export type Command =
       readonly stream: boolean;
       readonly words: number;
     }
+  | {
+      readonly type: "embed";
+      readonly key: number;
+      readonly model: "ours" | "own" | "denied";
+      /** The texts to embed, each of as many words. */
+      readonly texts: number;
+      readonly base64: boolean;
+    }
   /** A streamed chat whose answer takes twenty seconds, so that other commands run meanwhile. */
   | { readonly type: "chatSlowly"; readonly key: number; readonly words: number }
   | { readonly type: "retry" }
@@ -56,6 +64,7 @@ const reference = fc.nat({ max: 7 });
 const words = fc.integer({ min: 1, max: 3 });
 const stream = fc.boolean();
 const key = fc.nat({ max: 3 });
+const model = fc.constantFrom("ours" as const, "ours" as const, "own" as const, "denied" as const);
 
 /** Any command. */
 const anyCommand: fc.Arbitrary<Command> = fc.oneof(
@@ -67,7 +76,7 @@ const anyCommand: fc.Arbitrary<Command> = fc.oneof(
       after: fc.option(reference, { freq: 3 }),
       stream,
       named: fc.boolean(),
-      model: fc.constantFrom("ours" as const, "ours" as const, "own" as const, "denied" as const),
+      model,
       words,
     }),
   },
@@ -90,6 +99,16 @@ const anyCommand: fc.Arbitrary<Command> = fc.oneof(
       after: fc.option(reference, { freq: 3 }),
       stream,
       words,
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      type: fc.constant("embed" as const),
+      key,
+      model,
+      texts: words,
+      base64: fc.boolean(),
     }),
   },
   { weight: 3, arbitrary: fc.record({ type: fc.constant("chatSlowly" as const), key, words }) },

@@ -6,6 +6,7 @@ import type { EmptyStores } from "../stores/empty-stores.ts";
 import { administer } from "./administer.ts";
 import {
   askChat,
+  askEmbeddings,
   askMessage,
   askRespond,
   beginSlowly,
@@ -79,6 +80,8 @@ async function perform(
       return askRespond(world, state, command);
     case "message":
       return askMessage(world, state, command);
+    case "embed":
+      return askEmbeddings(world, state, command);
     case "chatSlowly":
       return beginSlowly(world, state, command);
     case "retry":

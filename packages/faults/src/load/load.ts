@@ -1,11 +1,5 @@
 import type { Gateway } from "@tollgate/core";
-import {
-  type HistoryRequest,
-  type ReceivedAnswer,
-  receive,
-  referenceIn,
-  requestOf,
-} from "../histories/ask.ts";
+import { decisionOfWhole, type ReceivedAnswer, receive, requestOf } from "../histories/ask.ts";
 
 /** The requests to send, and their keys in order. */
 export interface LoadPlan {
@@ -14,7 +8,7 @@ export interface LoadPlan {
   readonly concurrency: number;
   /** How many budget refusals a worker receives before it goes on to the next key. */
   readonly refusals: number;
-  /** Whether the report contains Step ids. */
+  /** Whether the report contains the decisions of Steps. */
   readonly keepsIds?: boolean;
 }
 
@@ -22,7 +16,7 @@ export interface LoadPlan {
 export interface LoadReport {
   /** The key that the last worker uses. */
   readonly key: number;
-  /** Ids of the Steps with complete answers, if the plan asks for them. */
+  /** The decisions of the Steps with complete answers, if the plan asks for them. */
   readonly acknowledged: readonly string[];
   readonly answered: number;
   readonly refused: number;
@@ -39,7 +33,7 @@ export interface Load {
   report(): LoadReport;
 }
 
-/** Sends requests to a gateway in its own process, streamed and plain in turn. */
+/** Sends requests to every endpoint of a gateway in its own process, streamed and plain in turn. */
 export function createLoad(gateway: Gateway): Load {
   const acknowledged: string[] = [];
   const keys: number[] = [];
@@ -49,10 +43,10 @@ export function createLoad(gateway: Gateway): Load {
   let work: Promise<unknown> = Promise.resolve();
 
   const note = (answer: ReceivedAnswer): boolean => {
-    const reference = referenceIn(answer);
-    if (reference !== null) {
+    const decision = decisionOfWhole(answer);
+    if (decision !== null) {
       answered++;
-      if (keepsIds) acknowledged.push(reference.id.slice("chatcmpl-".length));
+      if (keepsIds) acknowledged.push(decision);
     } else if (answer.status === 429) refused++;
     else {
       failed++;
@@ -62,7 +56,7 @@ export function createLoad(gateway: Gateway): Load {
   };
   const exhaust = async (secret: string, refusals: number): Promise<void> => {
     for (let [refusalCount, asked] = [0, 0]; refusalCount < refusals && !isEnding; asked++)
-      if (note(await ask(gateway, { secret, stream: asked % 2 === 0 }))) refusalCount++;
+      if (note(await ask(gateway, secret, asked))) refusalCount++;
   };
   const worker = async (number: number, { secrets, refusals }: LoadPlan): Promise<void> => {
     for (const [key, secret] of secrets.entries()) {
@@ -96,21 +90,25 @@ export function createLoad(gateway: Gateway): Load {
   };
 }
 
-async function ask(
-  gateway: Gateway,
-  { secret, stream }: { readonly secret: string; readonly stream: boolean },
-): Promise<ReceivedAnswer> {
-  const asked: HistoryRequest = {
-    secret,
-    path: "chat/completions",
-    body: {
-      model: "test/tollgate/scripted",
-      messages: [{ role: "user", content: "Hello" }],
-      max_tokens: 50,
-      stream,
-    },
+const messages = [{ role: "user", content: "Hello" }];
+
+/** The endpoints, with requests that hold the same amount: 10 tokens of input and 50 of output, or 110 of input. */
+const bodies = [
+  ["chat/completions", { messages, max_tokens: 50 }],
+  ["responses", { input: "Hello", max_output_tokens: 50 }],
+  ["messages", { messages, max_tokens: 50 }],
+  ["embeddings", { input: Array(110).fill(1) }],
+] as const;
+
+async function ask(gateway: Gateway, secret: string, number: number): Promise<ReceivedAnswer> {
+  const [path, fields] = bodies[number % bodies.length] ?? bodies[0];
+  const stream = Math.floor(number / bodies.length) % 2 === 0;
+  const body = {
+    model: "test/tollgate/scripted",
+    ...fields,
+    ...(path === "embeddings" ? {} : { stream }),
   };
-  return receive(await gateway.fetch(requestOf(asked)));
+  return receive(await gateway.fetch(requestOf({ secret, path, body })));
 }
 
 function isPlan(value: unknown): value is LoadPlan {

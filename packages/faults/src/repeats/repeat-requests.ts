@@ -9,12 +9,14 @@ import {
   rawClient,
   type UpstreamExchange,
 } from "@tollgate/testing";
+import { chatRoute, embeddings, type Route, routes } from "../endpoints.ts";
 import { readLedger } from "../load/read-ledger.ts";
 import { openProcesses, type Processes } from "../processes.ts";
-import { budget, chat, organization } from "../product.ts";
+import { bodyOf, budget, organization } from "../product.ts";
 import { readAnswer } from "../read-answer.ts";
 import { type DatabaseLocation, openDatabase } from "../stores/database-location.ts";
-import { asksForStream, chunked, goodAnswer, json, streamHead, text } from "../upstream-bytes.ts";
+import { asksForStream, chunked, json, streamHead } from "../upstream-bytes.ts";
+import { answerTo } from "../upstream-wires.ts";
 
 /** How requests are repeated, and how often processes are killed meanwhile. */
 export interface RepeatPlan {
@@ -47,13 +49,14 @@ const leaseLapseMs = 40_000;
 /** One request under one key, with its calls and answers. */
 interface Sent {
   readonly number: number;
+  readonly route: Route;
   readonly stream: boolean;
   /** How the upstream ended each of its calls. */
   readonly calls: ("completed" | "refused" | "unknown")[];
   /** Its complete answers. */
   readonly answers: string[];
-  /** The codes of its errors. */
-  readonly codes: string[];
+  /** The result of each time that it was sent: one of `refusals`, `replayed` or another word. */
+  readonly results: string[];
 }
 
 /**
@@ -103,7 +106,9 @@ export async function repeatRequests(
 }
 
 function newRequest(number: number): Sent {
-  return { number, stream: number % 2 === 1, calls: [], answers: [], codes: [] };
+  const route = routes[number % routes.length] ?? chatRoute;
+  const stream = number % 2 === 1 && route.endpoint !== embeddings;
+  return { number, route, stream, calls: [], answers: [], results: [] };
 }
 
 const keyOf = ({ number }: Pick<Sent, "number">): string => `request-${number}`;
@@ -120,11 +125,12 @@ async function answer(request: Sent, exchange: UpstreamExchange, chance: number)
   const place = request.calls.push("unknown") - 1;
   await pause(chance * 40);
   if (chance < 0.2) {
-    if (asksForStream(body)) await send(streamHead + chunked(text("Half of it")));
+    const { opening, text } = request.route.wire;
+    if (asksForStream(body)) await send(streamHead + chunked(opening(10, 1) + text("Half of it")));
     exchange.reset();
     return;
   }
-  await send(goodAnswer(body));
+  await send(answerTo(exchange));
   request.calls[place] = "completed";
 }
 
@@ -151,25 +157,40 @@ interface Target {
   readonly secret: string;
 }
 
+/** Words of refusals of an idempotency key. Errors of Messages have no code. */
+const mismatch = "different body or data class";
+const running = "still running";
+const interrupted = "was interrupted";
+const refusals: readonly string[] = [mismatch, running, interrupted];
+
+/** Words of a process that refuses requests because the machine is slow. */
+const busy = "too much to do";
+const maxBusyRepeats = 100;
+
 /** Sends one request, and notes its complete answer or its error. A connection that breaks tells nothing. */
 async function send(request: Sent, target: Target): Promise<void> {
-  const received = await ask(request, target).catch(() => "");
+  let received = await ask(request, target).catch(() => "");
+  for (let again = 0; again < maxBusyRepeats && received.includes(busy); again++) {
+    await pause(50);
+    received = await ask(request, target).catch(() => "");
+  }
   if (received === "") return;
   const { status, headers, body, whole } = readAnswer(received);
-  const code = /"code":"([a-z_]+)"/.exec(body)?.[1];
-  if (code !== undefined) request.codes.push(code);
-  else if (status === 200 && whole) {
+  const { read } = request.route.endpoint;
+  if (status !== 200) request.results.push(refusals.find((text) => body.includes(text)) ?? "error");
+  else if (whole && read(body).isComplete) {
     request.answers.push(body);
-    if (headers["idempotency-replayed"] === "true") request.codes.push("replayed");
-  }
+    request.results.push(headers["idempotency-replayed"] === "true" ? "replayed" : "answered");
+  } else request.results.push("broken off");
 }
 
 async function ask(request: Sent, { gateway, secret }: Target): Promise<string> {
-  const { stream, number } = request;
+  const { stream, number, route } = request;
   const client = await rawClient(gateway.url);
   const content = `This is request ${number} of many`;
   const headers = ["connection: close", `idempotency-key: ${keyOf(request)}`];
-  client.post(chat({ messages: [{ role: "user", content }], stream }), { secret, headers });
+  const body = bodyOf(route, stream ? { stream } : {}, content);
+  client.post(body, { secret, path: route.endpoint.path, headers });
   return client.ended();
 }
 
@@ -238,13 +259,12 @@ function repeatProblems(
   request: Sent,
   { lost, answered }: { readonly lost: ReadonlySet<string>; readonly answered: ReadonlySet<Sent> },
 ): readonly string[] {
-  const { number, answers, codes } = request;
+  const { number, answers, results } = request;
   const problems: string[] = [];
-  const last = codes.at(-1);
-  if (codes.includes("idempotency_mismatch"))
-    problems.push(`request ${number} does not equal itself`);
+  const last = results.at(-1);
+  if (results.includes(mismatch)) problems.push(`request ${number} does not equal itself`);
   if (lost.has(sha256Hex(keyOf(request)))) {
-    if (last !== "idempotency_interrupted")
+    if (last !== interrupted)
       problems.push(`request ${number} lost its process, and its last repeat got ${last}`);
     if (answers.length > 0) problems.push(`request ${number} lost its process and was answered`);
   } else if (answered.has(request) && last !== "replayed")
@@ -255,13 +275,13 @@ function repeatProblems(
 function countsOf(sent: readonly Sent[]) {
   const count = (of: (request: Sent) => number): number =>
     sent.reduce((sum, request) => sum + of(request), 0);
-  const coded = (code: string) => (request: Sent) =>
-    request.codes.filter((one) => one === code).length;
+  const ended = (result: string) => (request: Sent) =>
+    request.results.filter((one) => one === result).length;
   return {
     calls: count(({ calls }) => calls.length),
     answers: count(({ answers }) => answers.length),
-    replays: count(coded("replayed")),
-    conflicts: count(coded("idempotency_in_progress")),
+    replays: count(ended("replayed")),
+    conflicts: count(ended(running)),
   };
 }
 

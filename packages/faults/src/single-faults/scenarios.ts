@@ -28,6 +28,10 @@ const message = (body: object = {}): Omit<HistoryRequest, "secret"> => ({
   path: "messages",
   body: { model, max_tokens: 64, messages: [hello], ...body },
 });
+const embed = (body: object = {}): Omit<HistoryRequest, "secret"> => ({
+  path: "embeddings",
+  body: { model, input: ["Hello", "you"], ...body },
+});
 const isWhole = (answer: ReceivedAnswer): boolean => referenceIn(answer) !== null;
 
 /** Everything that a client can start, with the calls of the store that it makes. */
@@ -96,6 +100,24 @@ export const scenarios: readonly Scenario[] = [
       await askAndLeave(message({ stream: true }));
       scriptUpstream(provider, "break");
       await ask(message({ stream: true }));
+    },
+  },
+  {
+    name: "embeddings",
+    statuses: [200],
+    run: async ({ ask }) => void (await ask(embed())),
+  },
+  {
+    name: "embeddings that are denied, fall back, break off, and whose client leaves",
+    statuses: [200, 403, 502],
+    async run({ ask, askAndLeave, provider }) {
+      await ask(embed({ model: "test/tollgate/denied" }));
+      scriptUpstream(provider, "exhaust");
+      await ask(embed());
+      scriptUpstream(provider, "break");
+      await ask(embed());
+      provider.reply({ embeddings: [[1], [2]], pace: "5s" });
+      await askAndLeave(embed());
     },
   },
   {

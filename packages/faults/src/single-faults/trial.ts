@@ -11,10 +11,10 @@ import {
   scriptedProvider,
 } from "@tollgate/testing";
 import {
+  decisionOfWhole,
   type HistoryRequest,
   type ReceivedAnswer,
   receive,
-  referenceIn,
   requestOf,
   requestWithoutBody,
 } from "../histories/ask.ts";
@@ -215,18 +215,11 @@ async function answerProblems(
   const hasLeft = status === 0;
   if (!isUnavailable && !hasLeft && !statuses.includes(status))
     return [`answered ${status} ${body}`];
-  const reference = referenceIn(answer);
-  if (reference === null) return [];
-  const step = await store.steps.get(organizationId, stepOf(reference.id));
-  return step?.outcome === "completed"
-    ? []
-    : [`a complete answer of a Step with outcome ${step?.outcome}`];
-}
-
-/** The id of an answer names its Step. */
-function stepOf(id: string): string {
-  const name = id.replace(/^(chatcmpl-|resp_|msg_)/, "");
-  return name.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+  const id = decisionOfWhole(answer);
+  if (id === null) return [];
+  const { data } = await store.steps.list({ organizationId }, { cursor: null, limit: 100 });
+  const outcome = data.find(({ decisionId }) => decisionId === id)?.outcome;
+  return outcome === "completed" ? [] : [`a complete answer of a Step with outcome ${outcome}`];
 }
 
 /** The result of all faults of a scenario. */

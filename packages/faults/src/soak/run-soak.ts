@@ -175,11 +175,11 @@ async function readDump(place: DatabaseLocation): Promise<StoreDump> {
 }
 
 function problemsOf(dump: StoreDump, traffic: Traffic, upstream: SoakUpstream): readonly string[] {
-  const outcomes = new Map(dump.steps.map(({ id, outcome }) => [id, outcome]));
+  const outcomes = new Map(dump.steps.map(({ decisionId, outcome }) => [decisionId, outcome]));
   const lost = [...traffic.acknowledged.values()].flatMap((ids) =>
     [...ids]
       .filter((id) => outcomes.get(id) !== "completed")
-      .map((id) => `Step ${id}: acknowledged, but ${outcomes.get(id)}`),
+      .map((id) => `the Step of decision ${id}: acknowledged, but ${outcomes.get(id)}`),
   );
   return [
     ...traffic.problems,

@@ -28,7 +28,9 @@ export async function startSoakUpstream(random: Random): Promise<SoakUpstream> {
     if (tenants.length !== 1) leaks.push(`a request upstream belongs to ${tenants.length} tenants`);
     const isFaulty = random() < faultShare;
     if (isFaulty) counts.faults++;
-    await (isFaulty ? fail(response, random) : answer(response, body, random));
+    if (isFaulty) await fail(response, random);
+    else if (request.url === "/v1/embeddings") embed(response, body);
+    else await answer(response, body, random);
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -57,6 +59,14 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
 
 const json = { "content-type": "application/json" };
 const stream = { "content-type": "text/event-stream" };
+
+/** Answers with one vector for each text. */
+function embed(response: ServerResponse, body: string): void {
+  const { input }: { readonly input: string | readonly string[] } = JSON.parse(body);
+  const data = [input].flat().map((_, index) => ({ index, embedding: [0.5, index] }));
+  response.writeHead(200, json);
+  response.end(JSON.stringify({ data, usage: { prompt_tokens: 20, total_tokens: 20 } }));
+}
 
 /** Repeats the canary of the request, so an answer that reaches another tenant is noticed. */
 async function answer(response: ServerResponse, body: string, random: Random): Promise<void> {

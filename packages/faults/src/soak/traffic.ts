@@ -1,5 +1,5 @@
 import { pick, type Random } from "../fuzz/grammar.ts";
-import { type ReceivedAnswer, receive, referenceIn } from "../histories/ask.ts";
+import { decisionOfWhole, type ReceivedAnswer, receive, referenceIn } from "../histories/ask.ts";
 import { canariesIn, type Tenant } from "./tenants.ts";
 
 /** Clients of several tenants that send every kind of request. */
@@ -7,7 +7,7 @@ export interface Traffic {
   /** How often each kind of request was sent, and each status was received. */
   readonly counts: Readonly<Record<string, number>>;
   readonly problems: readonly string[];
-  /** Ids of the Steps whose answers arrived whole, by organization. */
+  /** The decisions of the Steps whose answers arrived whole, by organization. */
   readonly acknowledged: ReadonlyMap<string, ReadonlySet<string>>;
   /** Sends one conversation of a random tenant to a random process. */
   play(): Promise<void>;
@@ -19,12 +19,13 @@ const tools = {
   responses: [{ type: "function", name: "get_weather" }],
   messages: [{ name: "get_weather", input_schema: { type: "object" } }],
 };
-/** The path of every endpoint, with the body that says something. */
+/** The path of every endpoint, with a body that says something and asks for a stream where there are some. */
 type Endpoint = readonly [path: string, bodyOf: (to: Sent) => object];
 const endpoints: readonly [Endpoint, ...Endpoint[]] = [
-  ["chat/completions", (to: Sent) => ({ messages: [user(to)] })],
-  ["responses", (to: Sent) => ({ input: user(to).content })],
-  ["messages", (to: Sent) => ({ messages: [user(to)], max_tokens: 64 })],
+  ["chat/completions", (to: Sent) => ({ stream: true, messages: [user(to)] })],
+  ["responses", (to: Sent) => ({ stream: true, input: user(to).content })],
+  ["messages", (to: Sent) => ({ stream: true, messages: [user(to)], max_tokens: 64 })],
+  ["embeddings", (to: Sent) => ({ input: user(to).content })],
 ];
 const badBodies = [
   "",
@@ -92,8 +93,8 @@ export function createTraffic(
     });
     if (!statusesOfFaults.has(answer.status))
       problems.push(`${path}: ${answer.status} ${answer.body}`);
-    const reference = wholeAnswer(answer);
-    if (reference !== null) acknowledged.get(to.tenant.organizationId)?.add(stepOf(reference.id));
+    const decision = decisionOfWhole(answer);
+    if (decision !== null) acknowledged.get(to.tenant.organizationId)?.add(decision);
     return answer;
   }
 
@@ -134,12 +135,12 @@ export function createTraffic(
     },
     "responses with tools": (to, stream) =>
       post(to, "responses", { stream, input: user(to).content, tools: tools.responses }),
-    ...scenariosOfMessages(post),
+    ...scenariosOfOtherEndpoints(post),
     async "a client that leaves"(to) {
       const client = new AbortController();
       const timer = setTimeout(() => client.abort(), random() * 60);
       const [path, bodyOf] = pick(random, endpoints);
-      await post(to, path, { stream: true, ...bodyOf(to) }, client.signal);
+      await post(to, path, bodyOf(to), client.signal);
       clearTimeout(timer);
     },
     async "bad input"(to) {
@@ -175,7 +176,7 @@ export function createTraffic(
 type Post = (to: Sent, path: string, body: object) => Promise<ReceivedAnswer>;
 type Scenarios = Readonly<Record<string, (to: Sent, stream: boolean) => Promise<unknown>>>;
 
-function scenariosOfMessages(post: Post): Scenarios {
+function scenariosOfOtherEndpoints(post: Post): Scenarios {
   return {
     async "a tool loop of Messages"(to, stream) {
       const asked = { max_tokens: 64, tools: tools.messages };
@@ -186,6 +187,7 @@ function scenariosOfMessages(post: Post): Scenarios {
       const messages = [user(to), message, { role: "user", content }];
       await post(to, "messages", { ...asked, stream, messages });
     },
+    embeddings: (to) => post(to, "embeddings", { input: [user(to).content, user(to).content] }),
     "counted tokens": (to) => post(to, "messages/count_tokens", { messages: [user(to)] }),
   };
 }
@@ -207,12 +209,5 @@ function brokenOff(): ReceivedAnswer {
 
 /** The answer's id and message; null unless it arrived whole and without an error. */
 function wholeAnswer(answer: ReceivedAnswer) {
-  if (answer.body.includes("[broken off:") || answer.body.includes('"error":{')) return null;
-  return referenceIn(answer);
-}
-
-/** The id of an answer names its Step. */
-function stepOf(id: string): string {
-  const name = id.replace(/^(chatcmpl-|resp_|msg_)/, "");
-  return name.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+  return decisionOfWhole(answer) === null ? null : referenceIn(answer);
 }
