@@ -15,7 +15,7 @@ export interface CoreSize {
 }
 
 /** Tight bounds: raise one in the change that needs it. About 25 KB of the gzip bytes are zod's. */
-const bounds = { unpackedBytes: 3_017_000, packedBytes: 713_000, gzipBytes: 188_300 } as const;
+const bounds = { unpackedBytes: 3_154_000, packedBytes: 746_700, gzipBytes: 196_950 } as const;
 
 const imports = 7;
 
