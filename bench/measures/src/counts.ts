@@ -84,7 +84,7 @@ async function countAll(
   const long = await counting(child, () => client.stream(events.short + events.more), promises);
   const together = await counting(child, () => client.inGroups(groups));
   const promoted: number[] = [];
-  // What V8 keeps of code that it compiles meanwhile adds to some counts, so the lowest is closest to the requests'.
+  // Data that V8 keeps about code compiled meanwhile adds to some counts. The lowest has the least of it.
   for (let counts = 0; counts < 3; counts += 1) {
     const collected = await counting(child, () =>
       // One collection while each group is in flight: only objects that outlive their group survive two.
