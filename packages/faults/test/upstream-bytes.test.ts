@@ -224,6 +224,15 @@ it.each(routes)(
       [begun + usage(10, 1) + usage(10, 2) + ending(10, 3), 3, "reported"],
       [opening(10, 1) + usage(10, 4) + text("Hello") + ending(), 4, "estimated"],
       [begun + ending(10, 0), 0, "reported"],
+      // A later figure that can't be leaves the earlier one, which doesn't count the text after it.
+      ...[-5, 1e15].map(
+        (figure) =>
+          [
+            opening(10, 1) + usage(10, 1) + text("Hello") + ending(10, figure),
+            2,
+            "estimated",
+          ] as const,
+      ),
     ] as const;
     const impossible = [-5, 1e15].flatMap((figure) =>
       waysOf(route).map(({ stream }) => {

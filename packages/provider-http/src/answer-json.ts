@@ -1,4 +1,4 @@
-import { isTierName, type Json } from "@tollgate/core/provider";
+import { isTierName, isTokenCount, type Json } from "@tollgate/core/provider";
 
 /** An object of an upstream's JSON. */
 export type JsonObject = { readonly [key: string]: Json };
@@ -30,14 +30,9 @@ export function textOf(value: Json | undefined): string | null {
 
 const noMembers: JsonObject = {};
 
-// No model reads or writes this much in one call: a larger number is an error.
-const maxTokens = 1_000_000_000;
-
 /** A count of tokens as an upstream reports it. Undefined if it is missing, invalid or absurd. */
 export function tokenCount(value: Json | undefined): number | undefined {
-  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= maxTokens
-    ? value
-    : undefined;
+  return isTokenCount(value) ? value : undefined;
 }
 
 /** The service tier that an upstream reports. Undefined if it is missing or not a name. */

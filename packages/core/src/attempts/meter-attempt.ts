@@ -6,6 +6,7 @@ import type { AttemptEnd, AttemptStart } from "../domain/step.ts";
 import {
   eachDetail,
   fittingDetails,
+  isTokenCount,
   noUsage,
   type Usage,
   type UsageBasis,
@@ -103,9 +104,6 @@ export function inputSoFar(
   return { promptTokens, completionTokens: 0, totalTokens: promptTokens, ...details };
 }
 
-/** No model reads or writes more in one call. A larger number is an error of the provider. */
-const maxPlausibleTokens = 1_000_000_000;
-
 /** No call costs more than 10,000 US dollars. A larger number is an error of the provider. */
 const maxPlausibleCost = 10_000 * NANO_PER_USD;
 
@@ -116,17 +114,20 @@ const maxPlausibleCost = 10_000 * NANO_PER_USD;
 function plausibleUsage(report: UsageReport, { isFinished }: ObservedOutput): UsageReport {
   const { promptTokens, completionTokens, costNanoUsd, serviceTier } = report;
   const believed: { -readonly [Name in keyof UsageReport]: UsageReport[Name] } = {};
-  if (isCount(promptTokens)) believed.promptTokens = promptTokens;
-  if (isCount(completionTokens)) believed.completionTokens = completionTokens;
-  const details = eachDetail((name) => (isCount(report[name]) ? report[name] : undefined));
+  if (isTokenCount(promptTokens)) believed.promptTokens = promptTokens;
+  if (isTokenCount(completionTokens)) believed.completionTokens = completionTokens;
+  const details = eachDetail((name) => {
+    const count = report[name];
+    return isTokenCount(count) ? count : undefined;
+  });
   Object.assign(believed, fittingDetails(details, believed));
-  if (isFinished && isCount(costNanoUsd, maxPlausibleCost)) believed.costNanoUsd = costNanoUsd;
+  if (isFinished && isPlausibleCost(costNanoUsd)) believed.costNanoUsd = costNanoUsd;
   if (isServedTier(serviceTier)) believed.serviceTier = serviceTier;
   return believed;
 }
 
-function isCount(figure: number | undefined, max: number = maxPlausibleTokens): figure is number {
-  return figure !== undefined && Number.isSafeInteger(figure) && figure >= 0 && figure <= max;
+function isPlausibleCost(cost: number | undefined): cost is number {
+  return cost !== undefined && Number.isSafeInteger(cost) && cost >= 0 && cost <= maxPlausibleCost;
 }
 
 function usageOf(

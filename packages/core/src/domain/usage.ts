@@ -40,6 +40,14 @@ const wholes = {
 /** Every detail, in the order in which records show them. */
 export const usageDetails = namesOf(wholes);
 
+/** No model reads or writes more in one call. A larger count is an error of the provider. */
+const maxTokens = 1_000_000_000;
+
+/** Whether a provider can have counted so many tokens in one call. Reported counts are checked before they are used. */
+export function isTokenCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= maxTokens;
+}
+
 /** Whether the provider counted the tokens, or the gateway estimated them. */
 export type UsageBasis = "reported" | "estimated";
 

@@ -95,7 +95,7 @@ export class RunningAttempt implements AnswerSink {
   isVisible = false;
   /** Whether the provider sent reasoning, or state that implies it. */
   hasReasoned = false;
-  /** Whether the model wrote more after the provider last reported usage. */
+  /** Whether the model wrote more after the provider last reported its output tokens. */
   hasWrittenOn = false;
   /** True once the attempt has failed. Another one may follow. */
   hasFailed = false;
@@ -389,7 +389,8 @@ export class RunningAttempt implements AnswerSink {
         this.systemFingerprint = event.systemFingerprint ?? null;
         return false;
       case "usage":
-        this.hasWrittenOn = false;
+        // Usage without a valid count of the output leaves an earlier count, which may be incomplete.
+        if (event.usage.completionTokens !== undefined) this.hasWrittenOn = false;
         this.fold.add(event);
         return false;
       case "finish":
