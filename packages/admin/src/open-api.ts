@@ -85,6 +85,10 @@ function errorAnswer(status: number, description: string): JsonSchema {
   return { description, content: { "application/json": { schema } } };
 }
 
+const about = "The administration of a Tollgate gateway, below the path where it is mounted.";
+const pages =
+  "A page of a list can be short or empty and yet have a `nextCursor`, because a filter without an index passes over at most 20,000 rows for each page.";
+
 /** The OpenAPI 3.1 document of the admin API, made from its table of operations. */
 export function openApiDocument(): JsonSchema {
   const paths: Record<string, Record<string, unknown>> = {};
@@ -98,7 +102,7 @@ export function openApiDocument(): JsonSchema {
     info: {
       title: "Tollgate admin API",
       version: "1",
-      description: "The administration of a Tollgate gateway, below the path where it is mounted.",
+      description: `${about} ${pages}`,
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: "/", description: "Where the admin API is mounted." }],

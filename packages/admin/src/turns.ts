@@ -81,12 +81,14 @@ function inPieces<Filter, Row>(
     const data: Row[] = [];
     let { cursor, limit: left } = page;
     for (;;) {
-      const piece = await list(filter, { cursor, limit: Math.min(left, rowsPerPiece) });
+      const asked = Math.min(left, rowsPerPiece);
+      const piece = await list(filter, { cursor, limit: asked });
       data.push(...piece.data);
       cursor = piece.nextCursor;
-      // A piece can have fewer rows than it read.
-      left -= rowsPerPiece;
-      if (cursor === null || left <= 0) return { data, nextCursor: cursor };
+      left -= asked;
+      // A short piece has passed over as many rows as a page may.
+      if (cursor === null || left === 0 || piece.data.length < asked)
+        return { data, nextCursor: cursor };
       await rest();
     }
   };

@@ -24,7 +24,9 @@ export function printPage<Row>(
   nothing = "no records",
 ): void {
   const { data, nextCursor } = page;
-  const table = data.length === 0 ? nothing : formatTable(data, columns);
+  // A page may end before its first match, because a filter reads only so many records at once.
+  const empty = nextCursor === null ? nothing : "no matching records so far";
+  const table = data.length === 0 ? empty : formatTable(data, columns);
   const more = nextCursor === null ? "" : `\n\nnext page: --cursor ${nextCursor}`;
   print(json, { data, nextCursor }, table + more);
 }

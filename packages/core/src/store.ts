@@ -17,7 +17,12 @@ export type { Owner } from "./domain/caller.ts";
 export { type ChangeKind, isChangeKind, nonChangeKinds } from "./domain/change-kind.ts";
 export type * from "./domain/checkpoint.ts";
 export type * from "./domain/correction.ts";
-export { type CursorPlace, decodeCursor, encodeCursor } from "./domain/cursor.ts";
+export {
+  type CursorPlace,
+  decodeCursor,
+  defaultMaxScanned,
+  encodeCursor,
+} from "./domain/cursor.ts";
 export type * from "./domain/evidence-leaf.ts";
 export type { GatewayConnection, SealedConnection } from "./domain/gateway-connection.ts";
 export {

@@ -23,16 +23,8 @@ import {
   type StorePaging,
 } from "@tollgate/core/store";
 import type { HoldRecord } from "@tollgate/store-engine";
-import {
-  type AdminTokenRow,
-  type KeyRow,
-  mapPage,
-  type Place,
-  type SecretRow,
-  type State,
-  type StepRow,
-  sortedPage,
-} from "./state.ts";
+import { mapPage, type Place, sortedPage } from "./page.ts";
+import type { AdminTokenRow, KeyRow, SecretRow, State, StepRow } from "./state.ts";
 
 export function createKeyRepository(state: State): KeyRepository {
   return {

@@ -35,17 +35,8 @@ import {
   transcriptPart,
 } from "@tollgate/store-engine";
 import type { CarryOut } from "./apply-change.ts";
-import {
-  copyResponse,
-  type DecisionRow,
-  type LeafRow,
-  mapPage,
-  type Place,
-  type SessionRow,
-  type State,
-  type StepRow,
-  sortedPage,
-} from "./state.ts";
+import { mapPage, type Place, sortedPage } from "./page.ts";
+import { copyResponse, type DecisionRow, type LeafRow, type State, type StepRow } from "./state.ts";
 import { viewOf } from "./view.ts";
 
 export function createSessionRepository(state: State, carryOut: CarryOut): SessionRepository {
@@ -81,14 +72,14 @@ function sessionPage(
   { organizationId: tenant, userId, keyId, source }: SessionQuery,
   paging: StorePaging,
 ): StorePage<SessionState> {
-  const matches = ({ record }: SessionRow): boolean =>
+  const matches = (record: SessionState): boolean =>
     (userId === undefined || record.userId === userId) &&
     (keyId === undefined || record.keyId === keyId) &&
     (source === undefined || record.source === source);
-  const rows = sessions.all({ tenant, matches }).map(({ record }) => record);
+  const rows = sessions.all({ tenant }).map(({ record }) => record);
   const placeOf = ({ updated }: SessionState): Place => ({ order: updated, tie: "" });
   const compare = (a: Place, b: Place): number => b.order - a.order;
-  return sortedPage({ name: "sessions", rows, placeOf, compare }, paging);
+  return sortedPage({ name: "sessions", rows, matches, placeOf, compare }, paging);
 }
 
 /** The parts of a Session and those it branched from that have messages of a range. */

@@ -37,6 +37,7 @@ import type {
   StepRecord,
   TurnRecord,
 } from "@tollgate/store-engine";
+import { mapPage, type Place, pageOf, sortedPage } from "./page.ts";
 
 /** Everything a memory store keeps. */
 export interface State {
@@ -302,21 +303,21 @@ function createTable<Row extends RowName>(
     },
     all: ({ tenant, matches }) =>
       entries.flatMap(({ row }) => (isIn(tenant, row) && (matches?.(row) ?? true) ? [row] : [])),
-    page({ direction, tenant, matches = () => true }, { cursor, limit }) {
+    page({ direction, tenant, matches = () => true }, paging) {
       const step = direction === "oldest-first" ? 1 : -1;
-      const data: Row[] = [];
-      let last: Entry<Row> | null = null;
-      for (let at = startOf(name, entries, { step, cursor }); ; at += step) {
-        const entry = entries[at];
-        if (!entry) return { data, nextCursor: null };
-        const { row } = entry;
-        if (!isIn(tenant, row) || !matches(row)) continue;
-        if (last && data.length === limit) return { data, nextCursor: cursorOf(last) };
-        data.push(row);
-        last = entry;
-      }
+      const rows = entriesFrom(entries, startOf(name, entries, { step, ...paging }), step);
+      const isShown = ({ row }: Entry<Row>): boolean => isIn(tenant, row) && matches(row);
+      return mapPage(pageOf(rows, { isShown, cursorOf }, paging), ({ row }) => row);
     },
   };
+}
+
+function* entriesFrom<One>(entries: readonly One[], from: number, step: 1 | -1): Iterable<One> {
+  for (let at = from; ; at += step) {
+    const entry = entries[at];
+    if (!entry) return;
+    yield entry;
+  }
 }
 
 function isIn(tenant: Tenant, { organizationId }: RowName): boolean {
@@ -351,44 +352,6 @@ function placeOf(
     else to = middle;
   }
   return from;
-}
-
-/** Converts each row of a page. */
-export function mapPage<Row, Item>(
-  page: StorePage<Row>,
-  convert: (row: Row) => Item,
-): StorePage<Item> {
-  return { data: page.data.map(convert), nextCursor: page.nextCursor };
-}
-
-/** A place in a list that is sorted for each page. */
-export interface Place {
-  readonly order: number;
-  readonly tie: string;
-}
-
-/** A page of a list that no table keeps in order: filters and sorts its rows. */
-export function sortedPage<Row>(
-  list: {
-    readonly name: string;
-    readonly rows: readonly Row[];
-    readonly placeOf: (row: Row) => Place;
-    readonly compare: (a: Place, b: Place) => number;
-  },
-  { cursor, limit }: StorePaging,
-): StorePage<Row> {
-  const { name, compare } = list;
-  const after = cursor === null ? null : decodeCursor(name, cursor);
-  const entries = list.rows
-    .map((row) => ({ row, place: list.placeOf(row) }))
-    .filter(({ place }) => after === null || compare(after, place) < 0)
-    .sort((a, b) => compare(a.place, b.place));
-  const shown = entries.slice(0, limit);
-  const last = shown.at(-1);
-  return {
-    data: shown.map(({ row }) => row),
-    nextCursor: last && entries.length > limit ? encodeCursor(name, last.place) : null,
-  };
 }
 
 const maxCandidates = 100;

@@ -48,57 +48,76 @@ export function createConditions(dialect: SqlDialect): Conditions {
     const text = dialect.isOneOf(expression, `:${column}`);
     return [{ text, parameters: { [column]: dialect.list(values) } }];
   };
+  const indexedBy = (
+    column: string,
+    values: readonly string[] | undefined,
+    expression = column,
+  ): Choice => ({
+    indexed: values?.length === 1 ? is(column, values[0], expression) : [],
+    // The concatenation keeps a second index from leading elsewhere than the first.
+    sifting: anyOf(column, values, values?.length === 1 ? `${expression} || ''` : expression),
+  });
   const pairsOf = (metadata: Metadata = {}): readonly Condition[] =>
-    Object.entries(metadata).flatMap((pair, at) => {
+    Object.entries(metadata).map((pair, at) => {
       // Parameter names have no digits.
       const name = `pair${"_".repeat(at)}`;
       const text = dialect.contains("metadata", `:${name}`);
-      const condition = { text, parameters: { [name]: pairText(pair) } };
-      return at === 0 ? [labelled, condition] : [condition];
+      return { text, parameters: { [name]: pairText(pair) } };
     });
-  const ofWholeSteps = (query: StepQuery): readonly Condition[] => [
+  const ofWholeSteps = (query: StepQuery, ...choices: readonly Choice[]): readonly Condition[] => [
     { text: listed.steps, parameters: {} },
     ...tenant(query.organizationId),
-    ...anyOf("user_id", query.userId),
-    ...anyOf("key_id", query.keyId),
-    ...anyOf("session_id", query.sessionId),
-    ...anyOf("turn_id", query.turnId),
-    ...sessionOf(query),
-    ...anyOf("source", query.source),
-    ...anyOf("endpoint", query.endpoint),
-    ...anyOf("data_class", query.dataClass),
-    ...anyOf("decision_id", query.decisionId),
-    ...anyOf(isUnsuccessful(query) ? "unsuccessful" : "outcome", query.outcome),
-    ...pairsOf(query.metadata),
     ...within("opened_at", query),
+    ...oneIndexed(
+      { indexed: sessionOf(query), sifting: [] },
+      indexedBy("session_id", query.sessionId),
+      indexedBy("key_id", query.keyId),
+      query.metadata ? { indexed: [labelled], sifting: [] } : noChoice,
+      ...choices,
+      isUnsuccessful(query)
+        ? indexedBy("unsuccessful", query.outcome)
+        : { indexed: [], sifting: anyOf("outcome", query.outcome) },
+    ),
+    ...sifting(
+      anyOf("user_id", query.userId),
+      anyOf("turn_id", query.turnId),
+      anyOf("source", query.source),
+      anyOf("endpoint", query.endpoint),
+      anyOf("data_class", query.dataClass),
+      anyOf("decision_id", query.decisionId),
+      pairsOf(query.metadata),
+    ),
   ];
   return {
     ofKeys: ({ organizationId, userId, label, live }) => [
       { text: listed.keys, parameters: {} },
       ...tenant(organizationId),
       ...is("user_id", userId),
-      ...is("label", label),
-      ...(live === undefined ? [] : [live.is ? liveAt(live.at) : endedAt(live.at)]),
+      ...sifting(
+        is("label", label),
+        live === undefined ? [] : [live.is ? liveAt(live.at) : endedAt(live.at)],
+      ),
     ],
-    ofSessions: (query) => [
+    ofSessions: ({ organizationId, userId, keyId, source }) => [
       // With both conditions, the index of a request's candidates can serve it.
-      query.keyId !== undefined && query.source !== undefined
+      keyId !== undefined && source !== undefined
         ? { text: continued, parameters: {} }
         : { text: listed.sessions, parameters: {} },
-      ...tenant(query.organizationId),
-      ...is("user_id", query.userId),
-      ...is("key_id", query.keyId),
-      ...is("source", query.source),
+      ...tenant(organizationId),
+      ...is("key_id", keyId),
+      ...(keyId === undefined ? sifting(is("source", source)) : is("source", source)),
+      ...sifting(is("user_id", userId)),
     ],
     ofSteps: (query) => [
-      ...ofWholeSteps(query),
-      ...anyOf("gateway", query.gateway),
-      ...anyOf("vendor", query.vendor),
-      ...anyOf("model", query.model, "lower(model)"),
-      ...anyOf("connection", query.connection),
-      ...anyOf("host", query.host),
+      ...ofWholeSteps(query, indexedBy("model", query.model, "lower(model)")),
+      ...sifting(
+        anyOf("gateway", query.gateway),
+        anyOf("vendor", query.vendor),
+        anyOf("connection", query.connection),
+        anyOf("host", query.host),
+      ),
     ],
-    ofSummary: ofWholeSteps,
+    ofSummary: (query) => ofWholeSteps(query),
     ofUsage: (query) => [
       ...tenant(query.organizationId),
       ...is("detail", query.detail),
@@ -107,13 +126,21 @@ export function createConditions(dialect: SqlDialect): Conditions {
     ofDecisions: (query) => [
       { text: listed.decisions, parameters: {} },
       ...tenant(query.organizationId),
-      ...anyOf("user_id", query.userId),
-      ...anyOf("key_id", query.keyId),
-      ...(query.effect === "deny" ? [denied] : is("effect", query.effect)),
-      ...(query.refused === true || query.refusedBy !== undefined ? [refused] : []),
-      ...(query.refused === false ? [notRefused] : []),
-      ...anyOf("refused_by", query.refusedBy),
       ...within("at", query),
+      ...oneIndexed(
+        indexedBy("key_id", query.keyId),
+        query.effect === "deny"
+          ? { indexed: [denied], sifting: is("effect", "deny", "effect || ''") }
+          : { indexed: [], sifting: is("effect", query.effect) },
+        query.refused === true || query.refusedBy !== undefined
+          ? { indexed: [refused], sifting: [refusedOfKey] }
+          : noChoice,
+      ),
+      ...sifting(
+        anyOf("user_id", query.userId),
+        anyOf("refused_by", query.refusedBy),
+        query.refused === false ? [notRefused] : [],
+      ),
     ],
     ofPermits: (query) =>
       query.effect === "deny" || query.refused === true || query.refusedBy !== undefined
@@ -122,15 +149,15 @@ export function createConditions(dialect: SqlDialect): Conditions {
             carried,
             { text: listed.steps, parameters: {} },
             ...tenant(query.organizationId),
-            ...anyOf("user_id", query.userId),
-            ...anyOf("key_id", query.keyId),
             ...within("opened_at", query),
+            ...oneIndexed(indexedBy("key_id", query.keyId)),
+            ...sifting(anyOf("user_id", query.userId)),
           ],
     ofChanges: (query) => [
       { text: changesAlone, parameters: {} },
       ...tenant(query.organizationId),
-      ...anyOf("kind", query.kind),
       ...within("at", query),
+      ...sifting(anyOf("kind", query.kind)),
     ],
     ofCounters: ({ budgetId, subject, periodStart }) => [
       ...is("budget_id", budgetId),
@@ -154,11 +181,30 @@ function is(
     : [{ text: `${expression} = :${column}`, parameters: { [column]: value } }];
 }
 
+/** A filter that has an index: the conditions that use it, and those that only sift what another index finds. */
+interface Choice {
+  readonly indexed: readonly Condition[];
+  readonly sifting: readonly Condition[];
+}
+
+const noChoice: Choice = { indexed: [], sifting: [] };
+
+/** The conditions of several filters. Rows are found through the index of the first. */
+function oneIndexed(...choices: readonly Choice[]): readonly Condition[] {
+  const first = choices.find(({ indexed }) => indexed.length > 0);
+  return choices.flatMap((choice) => (choice === first ? choice.indexed : sifting(choice.sifting)));
+}
+
+function sifting(...filters: readonly (readonly Condition[])[]): readonly Condition[] {
+  return filters.flat().map((condition) => ({ ...condition, sifts: true }));
+}
+
 /** The conditions of the partial indexes. A parameter would hide from the planner that they can serve. */
 const labelled: Condition = { text: "metadata IS NOT NULL", parameters: {} };
 const carried: Condition = { text: "verdict IS NOT NULL", parameters: {} };
 const denied: Condition = { text: "effect = 'deny'", parameters: {} };
 const refused: Condition = { text: "refused_by IS NOT NULL", parameters: {} };
+const refusedOfKey: Condition = { text: "refused_by || '' <> ''", parameters: {} };
 const notRefused: Condition = { text: "refused_by IS NULL", parameters: {} };
 
 function liveAt(at: number): Condition {
@@ -179,11 +225,12 @@ function isUnsuccessful({ outcome }: StepQuery): boolean {
 
 /** A Turn belongs to one Session, whose Steps have an index. `o` is each organization if the filter names none. */
 function sessionOf({ organizationId, turnId }: StepQuery): readonly Condition[] {
-  if (turnId?.length !== 1) return [];
+  const [turn_id] = turnId ?? [];
+  if (turn_id === undefined || turnId?.length !== 1) return [];
   const organization = organizationId === null ? "o.id" : ":organization_id";
   const session = `SELECT session_id FROM turns
     WHERE organization_id = ${organization} AND id = :turn_id`;
-  return [{ text: `session_id = (${session})`, parameters: {} }];
+  return [{ text: `session_id = (${session})`, parameters: { turn_id } }];
 }
 
 function within(

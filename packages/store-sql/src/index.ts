@@ -3,6 +3,7 @@ export { type Conditions, createConditions } from "./conditions.ts";
 export type { SqlDialect, SqlValue } from "./dialect.ts";
 export { continued, listed } from "./index-conditions.ts";
 export { lists } from "./lists.ts";
+export { pageFrom } from "./repositories/reading.ts";
 export { createRepositories } from "./repositories/repositories.ts";
 export { counterToRow, moveToRow } from "./rows/budget-row.ts";
 export { claimKeyToRow } from "./rows/claim-row.ts";
@@ -37,7 +38,7 @@ export {
   type Script,
   type ScriptDatabase,
 } from "./script.ts";
-export { type Condition, type PagedList, pageOf, selectPage } from "./select-page.ts";
+export { type Condition, type PagedList, selectEnd, selectPage } from "./select-page.ts";
 export {
   addParameters,
   type CompiledStatement,

@@ -1,4 +1,5 @@
 import {
+  type CursorPlace,
   decodeCursor,
   encodeCursor,
   GatewayError,
@@ -13,6 +14,8 @@ import type { SqlParameters } from "./statement.ts";
 export interface Condition {
   readonly text: string;
   readonly parameters: SqlParameters;
+  /** Whether a page passes over the rows that don't meet it, because no index leads past them. */
+  readonly sifts?: true;
 }
 
 /** A list in one fixed order, read page by page after the last row seen. */
@@ -47,18 +50,54 @@ export function selectPage(
   paging: StorePaging,
   dialect: SqlDialect,
 ): PageStatement {
-  const all = paging.cursor === null ? conditions : [...conditions, behind(list, paging.cursor)];
-  const parameters: SqlParameters = Object.assign(
-    { page_limit: paging.limit + 1 },
-    ...all.map((one) => one.parameters),
-  );
-  const texts = all.map(({ text }) => text);
-  const isOfOne = !list.byOrganization || Object.hasOwn(parameters, "organization_id");
-  return { text: isOfOne ? pageOfOne(list, texts) : pageOfAll(list, texts, dialect), parameters };
+  const { texts, parameters } = placed(list, conditions, paging);
+  return {
+    text: isOfOne(list, parameters) ? pageOfOne(list, texts) : pageOfAll(list, texts, dialect),
+    parameters: { ...parameters, page_limit: paging.limit + 1 },
+  };
 }
 
-function pageOfOne(list: PagedList, conditions: readonly string[]): string {
-  return `SELECT ${columnsOf(list).join(", ")} FROM ${list.table} ${within(list, conditions)}`;
+/**
+ * Finds the place of the last row that a page may scan, whatever conditions the rows meet. Across organizations, each has
+ * an equal share of the rows, and the page ends where the first of them has used up its share.
+ */
+export function selectEnd(
+  list: PagedList,
+  conditions: readonly Condition[],
+  paging: StorePaging & { readonly maxScanned: number },
+  dialect: SqlDialect,
+): PageStatement {
+  const leading = conditions.filter(({ sifts }) => !sifts);
+  const { texts, parameters } = placed(list, leading, paging);
+  const [row, ofEach] = [{ ...list, columns: [] }, ["organization_id = o.id", ...texts]];
+  const last = "1 OFFSET CAST(:page_scanned / (SELECT count(*) FROM organizations) AS INTEGER)";
+  return {
+    text: isOfOne(list, parameters)
+      ? pageOfOne(row, texts, "1 OFFSET :page_scanned")
+      : `SELECT ${columnsOf(row, "r.").join(", ")} FROM organizations o
+          ${dialect.joinPage(list.table, within(list, ofEach, last))} ${ordered(list, "r.", "1")}`,
+    parameters: { ...parameters, page_scanned: paging.maxScanned - 1 },
+  };
+}
+
+/** The conditions of a page, with that of its cursor. */
+function placed(
+  list: PagedList,
+  conditions: readonly Condition[],
+  { cursor }: StorePaging,
+): { readonly texts: readonly string[]; readonly parameters: SqlParameters } {
+  const all = cursor === null ? conditions : [...conditions, behind(list, cursor)];
+  const parameters: SqlParameters = Object.assign({}, ...all.map((one) => one.parameters));
+  return { texts: all.map(({ text }) => text), parameters };
+}
+
+function isOfOne({ byOrganization }: PagedList, parameters: SqlParameters): boolean {
+  return !byOrganization || Object.hasOwn(parameters, "organization_id");
+}
+
+function pageOfOne(list: PagedList, conditions: readonly string[], limit?: string): string {
+  const columns = columnsOf(list).join(", ");
+  return `SELECT ${columns} FROM ${list.table} ${within(list, conditions, limit)}`;
 }
 
 /**
@@ -70,12 +109,13 @@ function pageOfAll(list: PagedList, conditions: readonly string[], dialect: SqlD
   const rowsOf = (limit?: string): string =>
     dialect.joinPage(list.table, within(list, ["organization_id = o.id", ...conditions], limit));
   const leading = `SELECT o.id FROM organizations o ${rowsOf("1")} ${ordered(list, "r.")}`;
-  const columns = columnsOf(list).map((column) => `r.${column}`);
-  return `SELECT ${columns.join(", ")} FROM (${leading}) AS o ${rowsOf()} ${ordered(list, "r.")}`;
+  const columns = columnsOf(list, "r.").join(", ");
+  return `SELECT ${columns} FROM (${leading}) AS o ${rowsOf()} ${ordered(list, "r.")}`;
 }
 
-function columnsOf({ columns, order, tie }: PagedList): readonly string[] {
-  return [...new Set([...columns, order, ...(tie ? [tie.column] : [])])];
+function columnsOf({ columns, order, tie }: PagedList, of = ""): readonly string[] {
+  const names = new Set([...columns, order, ...(tie ? [tie.column] : [])]);
+  return [...names].map((column) => `${of}${column}`);
 }
 
 function within(list: PagedList, conditions: readonly string[], limit = ":page_limit"): string {
@@ -89,17 +129,29 @@ function ordered({ order, direction, tie }: PagedList, of: string, limit = ":pag
 }
 
 function behind(list: PagedList, cursor: string): Condition {
-  const place = decodeCursor(list.name, cursor);
+  return onSide(list, decodeCursor(list.name, cursor), "page");
+}
+
+/** The condition of the rows up to a place, inclusive. */
+export function upTo(list: PagedList, place: CursorPlace): Condition {
+  return onSide(list, place, "end");
+}
+
+/** The condition of the rows behind the cursor of the page, or up to its end. */
+function onSide(list: PagedList, place: CursorPlace, of: "page" | "end"): Condition {
   const { order, tie } = list;
-  const beyond = list.direction === "ASC" ? ">" : "<";
-  if (!tie)
-    return { text: `${order} ${beyond} :page_order`, parameters: { page_order: place.order } };
+  const beyond = (direction: "ASC" | "DESC"): string =>
+    (of === "page") === (direction === "ASC") ? ">" : "<";
+  const side = beyond(list.direction);
+  const inclusive = of === "end" ? "=" : "";
+  const parameters = { [`${of}_order`]: place.order };
+  if (!tie) return { text: `${order} ${side}${inclusive} :${of}_order`, parameters };
   const tied = tie.type === "text" ? place.tie : tieNumber(place.tie);
-  // This comparison alone lets the index start at the cursor's position.
+  // The first comparison alone lets the index start or end at the place.
   return {
-    text: `${order} ${beyond}= :page_order AND (${order} ${beyond} :page_order
-      OR ${tie.column} ${tie.direction === "ASC" ? ">" : "<"} :page_tie)`,
-    parameters: { page_order: place.order, page_tie: tied },
+    text: `${order} ${side}= :${of}_order AND (${order} ${side} :${of}_order
+      OR ${tie.column} ${beyond(tie.direction)}${inclusive} :${of}_tie)`,
+    parameters: { ...parameters, [`${of}_tie`]: tied },
   };
 }
 
@@ -111,22 +163,43 @@ function tieNumber(tie: string): number {
   });
 }
 
-/** Builds the page from the statement's rows. */
+/** Builds the page from the statement's rows. `end` is where it stopped if it did not reach the end of the list. */
 export function pageOf<Record>(
   list: PagedList,
   rows: readonly unknown[],
   limit: number,
   fromRow: (row: unknown) => Record,
+  end: CursorPlace | null = null,
 ): StorePage<Record> {
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
-  const nextCursor = last === undefined || rows.length <= limit ? null : cursorAt(list, last);
-  return { data: shown.map(fromRow), nextCursor };
+  const place = last !== undefined && rows.length > limit ? placeOf(list, last) : end;
+  return {
+    data: shown.map(fromRow),
+    nextCursor: place && encodeCursor(list.name, place),
+  };
+}
+
+/** The place of a row in the list. */
+export function placeOf({ order, tie }: PagedList, row: unknown): CursorPlace {
+  const read = readRow(row);
+  const tied = tie && (tie.type === "text" ? read.text(tie.column) : read.integer(tie.column));
+  return { order: read.integer(order), tie: String(tied ?? "") };
+}
+
+/** Compares two places in the order of a list whose ties are numbers. */
+export function comparePlaces(
+  { direction, tie }: PagedList,
+  a: CursorPlace,
+  b: CursorPlace,
+): number {
+  const sign = (of: "ASC" | "DESC" | undefined): number => (of === "DESC" ? -1 : 1);
+  return (
+    sign(direction) * (a.order - b.order) || sign(tie?.direction) * (Number(a.tie) - Number(b.tie))
+  );
 }
 
 /** The cursor behind a row. */
-export function cursorAt({ name, order, tie }: PagedList, row: unknown): string {
-  const read = readRow(row);
-  const tied = tie && (tie.type === "text" ? read.text(tie.column) : read.integer(tie.column));
-  return encodeCursor(name, { order: read.integer(order), tie: String(tied ?? "") });
+export function cursorAt(list: PagedList, row: unknown): string {
+  return encodeCursor(list.name, placeOf(list, row));
 }

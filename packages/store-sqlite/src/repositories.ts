@@ -20,14 +20,13 @@ import {
 import {
   type Answer,
   type Ask,
-  type Condition,
   type Conditions,
   continued,
   decisionColumns,
   decisionFromRow,
   lists,
   type PagedList,
-  pageOf,
+  pageFrom,
   play,
   readRow,
   responseFromRow,
@@ -36,7 +35,6 @@ import {
   type ScriptDatabase,
   SessionReads,
   selectById,
-  selectPage,
   sessionFromRow,
 } from "@tollgate/store-sql";
 import type { SqliteConnection } from "./connection.ts";
@@ -149,28 +147,26 @@ export function selectSourcesOfKey(acrossOrganizations: boolean): string {
 }
 
 /** Lists the Sessions of each source of a key, which has few. An index across sources would change with every Step. */
-async function listByKey(
+function listByKey(
   database: Database,
   conditions: Conditions,
   query: SessionQuery & { readonly keyId: string },
   paging: StorePaging,
 ): Promise<StorePage<Session>> {
   const { organizationId, keyId } = query;
-  const rows = await readSnapshot(database, (connection) => {
+  return readSnapshot(database, (connection) => {
     const key = { organization_id: organizationId, key_id: keyId };
-    return connection.all(selectSourcesOfKey(organizationId === null), key).flatMap((row) => {
+    const sources = connection.all(selectSourcesOfKey(organizationId === null), key).map((row) => {
       const place = readRow(row);
       const of = { organizationId: place.text("organization_id"), source: place.text("source") };
-      const where = conditions.ofSessions({ ...query, ...of });
-      const { text, parameters } = selectPage(lists.sessions, where, paging, sqliteDialect);
-      return connection.query(text, parameters);
+      return { list: lists.sessions, conditions: conditions.ofSessions({ ...query, ...of }) };
     });
+    const page = playReads(
+      connection,
+      pageFrom({ list: lists.sessions, sources }, paging, sqliteDialect),
+    );
+    return { ...page, data: page.data.map(sessionFromRow) };
   });
-  return pageOf(lists.sessions, rows.sort(latestFirst), paging.limit, sessionFromRow);
-}
-
-function latestFirst(a: unknown, b: unknown): number {
-  return readRow(b).integer("updated") - readRow(a).integer("updated");
 }
 
 /** Reads decisions. Most are permits in the rows of their Steps. The others have rows of their own. */
@@ -188,17 +184,14 @@ export function createDecisionRepository(
         return row === undefined ? null : decisionFromRow(row);
       }),
     async list(query, paging) {
-      const permitConditions = conditions.ofPermits(query);
-      const decisionConditions = conditions.ofDecisions(query);
-      const rows = await readSnapshot(database, (connection) => {
-        const read = (list: PagedList, where: readonly Condition[]): readonly unknown[] => {
-          const { text, parameters } = selectPage(list, where, paging, sqliteDialect);
-          return connection.query(text, parameters);
-        };
-        const ofSteps = permitConditions ? read(permits, permitConditions).map(decisionRowOf) : [];
-        return [...ofSteps, ...read(lists.decisions, decisionConditions)];
-      });
-      return pageOf(lists.decisions, rows.sort(newestFirst), paging.limit, decisionFromRow);
+      const ofPermits = conditions.ofPermits(query);
+      const sources = [
+        { list: lists.decisions, conditions: conditions.ofDecisions(query) },
+        ...(ofPermits ? [{ list: permits, conditions: ofPermits, convert: decisionRowOf }] : []),
+      ];
+      const script = pageFrom({ list: lists.decisions, sources }, paging, sqliteDialect);
+      const page = await readSnapshot(database, (connection) => playReads(connection, script));
+      return { ...page, data: page.data.map(decisionFromRow) };
     },
   };
 }
@@ -236,13 +229,6 @@ function decisionRowOf(row: unknown): object {
     refused_by: null,
     refusal: null,
   };
-}
-
-function newestFirst(a: unknown, b: unknown): number {
-  const [one, other] = [readRow(a), readRow(b)];
-  return (
-    other.integer("at") - one.integer("at") || other.integer("sequence") - one.integer("sequence")
-  );
 }
 
 export function createResponseRepository(database: Database): ResponseRepository {

@@ -6,6 +6,7 @@ import {
   lists,
   openStepStatements,
   type PagedList,
+  selectEnd,
   selectPage,
   summedSteps,
 } from "@tollgate/store-sql";
@@ -94,6 +95,19 @@ describe("a filtered page reads only its rows, through an index in its order", (
     );
     expect(plan).toContain(`SEARCH turns USING PRIMARY KEY (${byOrganization} AND id=?)`);
   });
+});
+
+it("finds the end of a filtered page in an index, in its order", () => {
+  const planOfEnd = (query: Omit<Parameters<typeof conditions.ofSteps>[0], "organizationId">) => {
+    const where = conditions.ofSteps({ organizationId, userId: ["u"], ...query });
+    const paging = { cursor: null, limit: 20, maxScanned: 1_000 };
+    return planOf(selectEnd(lists.steps, where, paging, sqliteDialect).text);
+  };
+  const inIndex = (name: string) => `SEARCH steps USING COVERING INDEX steps_${name}`;
+  expect(planOfEnd({})).toEqual([`${inIndex("by_time")} (${byOrganization})`]);
+  // A second index would find rows beyond those that the page may scan.
+  const ofKey = planOfEnd({ keyId: ["k"], model: ["m"] });
+  expect(ofKey).toEqual([`${inIndex("by_key")} (${byOrganization} AND key_id=?)`]);
 });
 
 it("reads changes by time through partial indexes that requests don't write", () => {

@@ -3,6 +3,7 @@ import { expect } from "vitest";
 import { user } from "./chain.ts";
 import { sealed } from "./connections.ts";
 import { type ContractSubject, type ContractTest, expectOpened } from "./contract-test.ts";
+import { createIntents } from "./intents.ts";
 
 /** A list of the store: how to read a page and how to add a row. */
 interface List {
@@ -101,6 +102,37 @@ export function pagingTests(test: ContractTest): void {
     });
   }
 
+  test("a page passes over no more rows than it may", async (subject) => {
+    const { store, intents } = subject;
+    const rare = intents.withOwner({ userId: "bob", keyId: "key-2" });
+    const foreign = createIntents("globex");
+    await store.keys.insert(rare.key());
+    await store.keys.insert(foreign.key());
+    // Each list has nine rows or more, and the filter selects two of them, or none of a key's seven.
+    for (let at = 1; at <= 9; at++) {
+      const by = at % 6 === 3 ? rare : intents;
+      await store.keys.insert(
+        by.withOwner({ keyId: `key of ${at}` }).key({ label: by.owner.userId }),
+      );
+      await openOne({ store, intents: by }, at);
+      await store.recordRefusal(by.refusal());
+      const kind = by === rare ? "budget.removed" : "budget.created";
+      await store.evidence.record(intents.leaf(kind));
+      if (at === 5) await openOne({ store, intents: foreign }, at);
+    }
+    for (const organizationId of ["acme", null])
+      for (const [name, filtered] of Object.entries(filteredLists(organizationId))) {
+        const matching = (await filtered(store, { cursor: null, limit: 100 })).data;
+        expect(matching, name).toHaveLength(name.endsWith("of a key") ? 0 : 2);
+        for (const limit of [1, 2, 100]) {
+          const pages = await pagesOf((paging) => filtered(store, { ...paging, limit }));
+          expect(pages.flat(), name).toEqual(matching);
+          // A page that scans three rows can't reach from one end of the list to the other.
+          expect(pages.length, name).toBeGreaterThanOrEqual(3);
+        }
+      }
+  });
+
   test("returns one empty page for an empty list", async ({ store }) => {
     const empty = { data: [], nextCursor: null };
     const paging = { cursor: null, limit: 5 };
@@ -108,6 +140,41 @@ export function pagingTests(test: ContractTest): void {
     expect(await store.evidence.list({ organizationId: "nobody" }, paging)).toEqual(empty);
     expect(await store.budgets.counters({ budgetId: "none" }, paging)).toEqual(empty);
   });
+}
+
+/** Lists of which a filter without an index selects few rows. */
+function filteredLists(organizationId: string | null) {
+  const of = { organizationId };
+  return {
+    keys: (store: Store, paging: StorePaging): Promise<StorePage<unknown>> =>
+      store.keys.list({ ...of, label: "bob" }, paging),
+    sessions: (store: Store, paging: StorePaging) =>
+      store.sessions.list({ ...of, userId: "bob" }, paging),
+    "sessions of a key": (store: Store, paging: StorePaging) =>
+      store.sessions.list({ ...of, userId: "bob", keyId: "key-1" }, paging),
+    steps: (store: Store, paging: StorePaging) =>
+      store.steps.list({ ...of, userId: ["bob"] }, paging),
+    "steps of a key": (store: Store, paging: StorePaging) =>
+      store.steps.list({ ...of, userId: ["bob"], keyId: ["key-1"], model: ["echo"] }, paging),
+    decisions: (store: Store, paging: StorePaging) =>
+      store.decisions.list({ ...of, userId: ["bob"], effect: "deny" }, paging),
+    changes: (store: Store, paging: StorePaging) =>
+      store.evidence.changes({ ...of, kind: ["budget.removed"] }, paging),
+  };
+}
+
+/** The pages of a list that may each scan three rows. */
+async function pagesOf(
+  read: (paging: Omit<StorePaging, "limit">) => Promise<StorePage<unknown>>,
+): Promise<readonly (readonly unknown[])[]> {
+  const pages: (readonly unknown[])[] = [];
+  let cursor: string | null = null;
+  do {
+    const page: StorePage<unknown> = await read({ cursor, maxScanned: 3 });
+    pages.push(page.data);
+    cursor = page.nextCursor;
+  } while (cursor !== null && pages.length < 99);
+  return pages;
 }
 
 async function readAll(

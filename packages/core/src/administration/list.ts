@@ -14,7 +14,10 @@ export interface Paging {
   readonly limit?: number;
 }
 
-/** One page of a list. */
+/**
+ * One page of a list. It may have fewer rows than its `limit`, or none, and yet a `nextCursor`: a page of a filtered list
+ * passes over at most 20,000 rows.
+ */
 export interface Page<Row> {
   readonly data: readonly Row[];
   /** The `cursor` of the next page; null at the end. */

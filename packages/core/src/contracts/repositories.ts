@@ -15,7 +15,10 @@ import type { StepQuery, Tenant } from "./step-query.ts";
 import type { SessionLookup, SessionMatch } from "./step-verbs.ts";
 import type { SummaryPage, SummaryQuery } from "./usage-summary.ts";
 
-/** A page of records, and the cursor of the next one, or null at the end. */
+/**
+ * A page of records, and the cursor of the next one, or null at the end. A page with a cursor may have fewer records than its
+ * limit, or none.
+ */
 export interface StorePage<Row> {
   readonly data: readonly Row[];
   readonly nextCursor: string | null;
@@ -25,6 +28,11 @@ export interface StorePage<Row> {
 export interface StorePaging {
   readonly cursor: string | null;
   readonly limit: number;
+  /**
+   * How many rows a page of a filtered list may pass over if no index finds those that match. Then it ends, and its cursor
+   * leads on from there. Default: `defaultMaxScanned`.
+   */
+  readonly maxScanned?: number;
 }
 
 /** Called with a record before a change of it, in the same transaction. If it throws, nothing is written. */

@@ -1,5 +1,8 @@
 import { GatewayError } from "../errors/gateway-error.ts";
 
+/** How many rows a page passes over before it ends, unless its reader asks for fewer. */
+export const defaultMaxScanned = 20_000;
+
 /** Where a page ended: the number its list is sorted by, and a key that tells rows with the same number apart. */
 export interface CursorPlace {
   readonly order: number;

@@ -1,8 +1,24 @@
-import type { EvidenceLeaf, StorePage, StorePaging, Tenant } from "@tollgate/core/store";
+import {
+  type CursorPlace,
+  defaultMaxScanned,
+  type EvidenceLeaf,
+  type StorePage,
+  type StorePaging,
+  type Tenant,
+} from "@tollgate/core/store";
 import type { SqlDialect } from "../dialect.ts";
 import { leafToRow } from "../rows/leaf-row.ts";
 import { get, nextNumber, query, run, type Script, type ScriptDatabase } from "../script.ts";
-import { type Condition, type PagedList, pageOf, selectPage } from "../select-page.ts";
+import {
+  type Condition,
+  comparePlaces,
+  type PagedList,
+  pageOf,
+  placeOf,
+  selectEnd,
+  selectPage,
+  upTo,
+} from "../select-page.ts";
 import { openStepStatements } from "../statements/open-step.ts";
 import { selectById } from "../statements/transcript.ts";
 
@@ -27,10 +43,83 @@ export type ReadPage = <Record>(
 
 export function createReadPage(database: ScriptDatabase, dialect: SqlDialect): ReadPage {
   return async (list, conditions, paging, fromRow) => {
-    const { text, parameters } = selectPage(list, conditions, paging, dialect);
-    const rows = await database.read(() => query(text, parameters));
-    return pageOf(list, rows, paging.limit, fromRow);
+    const read = () => pageFrom({ list, sources: [{ list, conditions }] }, paging, dialect);
+    const page = await database.read(read);
+    return { ...page, data: page.data.map(fromRow) };
   };
+}
+
+/** Rows of a list that one table has. The lists of several sources have one order. */
+export interface PageSource {
+  readonly list: PagedList;
+  readonly conditions: readonly Condition[];
+  /** Converts a row of the table to a row of the list. */
+  readonly convert?: (row: unknown) => unknown;
+}
+
+interface PageParts {
+  readonly list: PagedList;
+  readonly sources: readonly PageSource[];
+}
+
+/**
+ * Reads a page of a list from its tables. A filter that no index serves is first tried on a few rows. If they don't fill
+ * the page, it ends after `maxScanned` rows.
+ */
+export function* pageFrom(
+  { list, sources }: PageParts,
+  paging: StorePaging,
+  dialect: SqlDialect,
+): Script<StorePage<unknown>> {
+  const { limit, maxScanned = defaultMaxScanned } = paging;
+  const few = Math.min(triedRows * limit, maxScanned);
+  for (let scanned = few; ; scanned = maxScanned) {
+    const end = yield* endOf(sources, { ...paging, maxScanned: scanned }, dialect);
+    const rows = yield* rowsUpTo(end, { list, sources }, paging, dialect);
+    if (end === null || rows.length > limit || scanned === maxScanned)
+      return pageOf(list, rows, limit, (row) => row, end);
+  }
+}
+
+/** How many rows are tried first for each row of the page. */
+const triedRows = 10;
+
+function isSifted({ conditions }: PageSource): boolean {
+  return conditions.some(({ sifts }) => sifts);
+}
+
+/** Where a page ends that may scan so many rows; null if the list ends before, or if it scans only rows it shows. */
+function* endOf(
+  sources: readonly PageSource[],
+  paging: StorePaging & { readonly maxScanned: number },
+  dialect: SqlDialect,
+): Script<CursorPlace | null> {
+  let first: CursorPlace | null = null;
+  for (const source of sources.filter(isSifted)) {
+    const { text, parameters } = selectEnd(source.list, source.conditions, paging, dialect);
+    const [row] = yield* query(text, parameters);
+    const end = row === undefined ? null : placeOf(source.list, row);
+    if (end && (!first || comparePlaces(source.list, end, first) < 0)) first = end;
+  }
+  return first;
+}
+
+/** The first rows of all sources, in the order of the list. */
+function* rowsUpTo(
+  end: CursorPlace | null,
+  { list, sources }: PageParts,
+  paging: StorePaging,
+  dialect: SqlDialect,
+): Script<readonly unknown[]> {
+  const found: unknown[] = [];
+  for (const { list, conditions, convert } of sources) {
+    const all = end ? [...conditions, upTo(list, end)] : conditions;
+    const { text, parameters } = selectPage(list, all, paging, dialect);
+    const rows = yield* query(text, parameters);
+    found.push(...(convert ? rows.map(convert) : rows));
+  }
+  if (sources.length === 1) return found;
+  return found.sort((a, b) => comparePlaces(list, placeOf(list, a), placeOf(list, b)));
 }
 
 /** Appends a leaf to the evidence. */
