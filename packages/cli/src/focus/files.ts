@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { csvRecord } from "@tollgate/core";
 import type { ParquetWriter } from "hyparquet-writer";
 import { type Charge, decimalScale } from "./charges.ts";
@@ -36,8 +37,8 @@ function decimalText(value: bigint): string {
   return `${value < 0n ? "-" : ""}${whole}${fraction === "" ? "" : `.${fraction}`}`;
 }
 
-/** Holds one row group at a time. */
-const rowsPerGroup = 5_000;
+/** Holds one row group at a time. The end of a file lists them all at once, so a million rows must not have too many. */
+const rowsPerGroup = 10_000;
 
 /** Writes a Parquet file with Snappy compression: amounts as DECIMAL(28,15), times as UTC timestamps in milliseconds. */
 export async function* parquetFile(batches: ChargeBatches): AsyncGenerator<Uint8Array, void, void> {
@@ -53,23 +54,48 @@ export async function* parquetFile(batches: ChargeBatches): AsyncGenerator<Uint8
     bytes.index = 0;
     return chunk;
   };
-  const write = async (rows: readonly Charge[]): Promise<Uint8Array> => {
-    const columnData = focusColumns.map((column) => ({
-      name: column.name,
-      data: rows.map((charge) => column.of(charge)),
-      offsetIndex: false,
-    }));
-    await file.write({ columnData, rowGroupSize: rowsPerGroup });
-    return taken();
-  };
-  const group: Charge[] = [];
-  for await (const batch of batches) {
-    for (const charge of batch) group.push(charge);
-    while (group.length >= rowsPerGroup) yield await write(group.splice(0, rowsPerGroup));
+  const group = focusColumns.map((column) => ({ column, values: [] as Value[] }));
+  let rows = 0;
+  /** Writes a row group column by column: other work of the process goes on in between. */
+  async function* write(): AsyncGenerator<Uint8Array, void, void> {
+    for (const { column, values } of group) {
+      // Readers skip row groups by time.
+      const statistics = column.type === "time";
+      const data = values.splice(0);
+      const columnData = [{ name: column.name, data, statistics, offsetIndex: false }];
+      await file.write({ columnData, rowGroupSize: rows });
+      yield taken();
+      await nextTurn();
+    }
+    joinColumns(file, rows);
+    rows = 0;
   }
-  if (group.length > 0) yield await write(group);
+  for await (const batch of batches) {
+    for (const charge of batch) {
+      for (const { column, values } of group) values.push(column.of(charge));
+      if (++rows === rowsPerGroup) yield* write();
+    }
+  }
+  if (rows > 0) yield* write();
   await file.finish();
   yield taken();
+}
+
+type Value = ReturnType<FocusColumn["of"]>;
+
+/** Makes one row group of the last ones, each of which has one column of the same rows. */
+function joinColumns(file: ParquetWriter, rows: number): void {
+  const single = file.row_groups.splice(-focusColumns.length);
+  file.row_groups.push({
+    columns: single.flatMap(({ columns }) => columns),
+    total_byte_size: single.reduce((sum, group) => sum + group.total_byte_size, 0n),
+    total_compressed_size: single.reduce(
+      (sum, group) => sum + (group.total_compressed_size ?? 0n),
+      0n,
+    ),
+    num_rows: BigInt(rows),
+  });
+  file.num_rows -= BigInt(rows * (focusColumns.length - 1));
 }
 
 type SchemaElement = ParquetWriter["schema"][number];

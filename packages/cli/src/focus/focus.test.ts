@@ -181,6 +181,22 @@ describe("a FOCUS file", () => {
     );
   });
 
+  it("lets other work go on between the columns of a Parquet row group", async () => {
+    const metadata = parquetMetadata(parquet);
+    expect(metadata.row_groups).toHaveLength(1);
+    expect(metadata).toMatchObject({ num_rows: BigInt(rows.length) });
+    let turns = 0;
+    let next: NodeJS.Immediate;
+    const turn = (): void => {
+      turns += 1;
+      next = setImmediate(turn);
+    };
+    next = setImmediate(turn);
+    await arrayBuffer(Readable.from(parquetFile(batches())));
+    clearImmediate(next);
+    expect(turns).toBeGreaterThanOrEqual(metadata.row_groups[0]?.columns.length ?? 0);
+  });
+
   it("is a valid file without any rows", async () => {
     async function* nothing(): AsyncGenerator<readonly Charge[]> {}
     const csv = await text(Readable.from(csvFile(nothing())));
