@@ -22,6 +22,8 @@ export interface UpstreamWire {
   /** The events of a stream before its text, with the usage so far. */
   opening(input?: number, output?: number): string;
   text(content: string): string;
+  /** A thought of the model, before, between or after texts. */
+  reasoning(content: string): string;
   /** An event with the usage so far, in the middle of a stream. */
   usage(input: number, output: number): string;
   /** The events after the text of a complete answer. */
@@ -56,6 +58,7 @@ export const chatWire: UpstreamWire = {
   model: "up/vendor/model",
   opening: chatUsage,
   text,
+  reasoning: (reasoning_content) => data({ choices: [{ index: 0, delta: { reasoning_content } }] }),
   usage,
   ending: (input, output) => finish + chatUsage(input, output) + done,
   toolCall: (index, id, name) => chatCall(index, { id, function: { name } }),
@@ -82,8 +85,9 @@ const used = ifAny<object | undefined>(
   (input_tokens, output_tokens) => ({ input_tokens, output_tokens }),
   undefined,
 );
-/** The first block of a stream is its text. */
-const blockOfCall = (index: number): number => index + 1;
+/** The first block of a stream is its text, the second its thoughts. */
+const blockOfThoughts = 1;
+const blockOfCall = (index: number): number => index + 2;
 
 export const messagesWire: UpstreamWire = {
   name: "an Anthropic upstream",
@@ -99,6 +103,10 @@ export const messagesWire: UpstreamWire = {
   text: (content) => {
     const piece = { index: 0, delta: { type: "text_delta", text: content } };
     return named({ type: "content_block_delta", ...piece });
+  },
+  reasoning: (thinking) => {
+    const block = { index: blockOfThoughts, content_block: { type: "thinking", thinking } };
+    return named({ type: "content_block_start", ...block });
   },
   usage: (input, output) => delta({ stop_reason: null }, used(input, output)),
   ending: (input, output) =>
