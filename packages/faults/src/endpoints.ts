@@ -121,6 +121,11 @@ export const embeddings: Endpoint = {
   completes: /"object":"list"/,
 };
 
+/** What any endpoint's stream says only in a complete answer. */
+export const completes = new RegExp(
+  [chatCompletions, responses, messages].map((endpoint) => endpoint.completes.source).join("|"),
+);
+
 /** An endpoint, and the API of the upstream that answers it. */
 export interface Route {
   readonly name: string;

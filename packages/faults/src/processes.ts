@@ -16,7 +16,7 @@ import {
   scriptedUpstream,
   spawnGateway,
 } from "@tollgate/testing";
-import { chatRoute, type Route } from "./endpoints.ts";
+import { chatRoute, conversations, type Route, routes } from "./endpoints.ts";
 import type { ProcessSettings } from "./gateway-process.ts";
 import { bodyOf, organization } from "./product.ts";
 import { type DatabaseLocation, openDatabase } from "./stores/database-location.ts";
@@ -31,7 +31,7 @@ export interface Processes {
   start(settings?: Omit<ProcessSettings, "place" | "upstream">): Promise<GatewayProcess>;
   /** A key that works in every process. */
   secret(): Promise<string>;
-  /** Sends a request to a process. By default a chat completion. */
+  /** Sends a request to a process. By default, requests use all endpoints over both kinds of upstream in turn. */
   post(
     to: GatewayProcess,
     fields?: object,
@@ -49,6 +49,13 @@ export interface Processes {
 }
 
 const script = new URL("./gateway-process.ts", import.meta.url);
+let requestCount = 0;
+
+/** The route after that of the request before. Embeddings are never streamed. */
+function nextRoute(fields: object): Route {
+  const usable = "stream" in fields ? conversations : routes;
+  return usable[requestCount++ % usable.length] ?? chatRoute;
+}
 
 /** Without a location, the database is a SQLite file. */
 export async function openProcesses(
@@ -75,7 +82,7 @@ export async function openProcesses(
       started.push(child);
       return child;
     },
-    async post(to, fields, headers = [], route = chatRoute) {
+    async post(to, fields = {}, headers = [], route = nextRoute(fields)) {
       const client = await rawClient(to.url);
       const all = ["connection: close", ...headers];
       const { path } = route.endpoint;

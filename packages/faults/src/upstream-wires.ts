@@ -148,11 +148,17 @@ export const embeddingsAnswer = (prompt_tokens?: number): string =>
       : { usage: { prompt_tokens, total_tokens: prompt_tokens } }),
   });
 
+const pathOf = ({ head }: Pick<UpstreamExchange, "head">): string | undefined =>
+  head.split(" ", 2)[1];
+
+/** The API that a request uses. */
+export const wireOf = (exchange: Pick<UpstreamExchange, "head">): UpstreamWire =>
+  pathOf(exchange) === "/v1/messages" ? messagesWire : chatWire;
+
 /** The correct answer to a request, by the path that it came to. */
 export function answerTo({ head, body }: Pick<UpstreamExchange, "head" | "body">): string {
-  const path = head.split(" ", 2)[1];
-  if (path === "/v1/embeddings") return embeddingsAnswer(10);
-  if (path !== "/v1/messages") return goodAnswer(body);
+  if (pathOf({ head }) === "/v1/embeddings") return embeddingsAnswer(10);
+  if (wireOf({ head }) === chatWire) return goodAnswer(body);
   const { opening, text: said, ending, plain } = messagesWire;
   return asksForStream(body)
     ? streamHead + chunked(opening(10, 1) + said("Hello there") + ending(10, 5)) + lastChunk

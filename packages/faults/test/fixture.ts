@@ -39,7 +39,7 @@ export const waysOf = ({ endpoint }: Route): readonly { readonly stream?: boolea
   endpoint === embeddings ? [{}] : [{ stream: true }, { stream: false }];
 
 /** An upstream that answers correctly. */
-export const good: Script = (exchange) => exchange.send(answerTo(exchange));
+export const good = (exchange: Parameters<Script>[0]) => exchange.send(answerTo(exchange));
 
 /** Resolves when this many requests have reached the upstream. */
 export async function requestsArrived({ upstream }: Product, requests = 1): Promise<void> {

@@ -3,13 +3,17 @@ import type { GatewayProcess } from "@tollgate/testing";
 import { expect, onTestFinished } from "vitest";
 import { openProcesses, type Processes } from "../src/processes.ts";
 import { readAnswer } from "../src/read-answer.ts";
-import { asksForStream, chunked, goodAnswer, streamHead, text } from "../src/upstream-bytes.ts";
+import { asksForStream, chunked, streamHead } from "../src/upstream-bytes.ts";
+import { answerTo, wireOf } from "../src/upstream-wires.ts";
 
 type Script = Parameters<typeof openProcesses>[0];
 
 /** Answers correctly, except that a streamed answer stops in its middle. */
-const stopsInStreams: Script = ({ send, body }) =>
-  send(asksForStream(body) ? streamHead + chunked(text("Half of it")) : goodAnswer(body));
+export const stopsInStreams = (exchange: Parameters<Script>[0]) => {
+  const { opening, text } = wireOf(exchange);
+  const half = streamHead + chunked(opening(10, 1) + text("Half of it"));
+  return exchange.send(asksForStream(exchange.body) ? half : answerTo(exchange));
+};
 
 export async function startProcesses(script: Script = stopsInStreams): Promise<Processes> {
   const opened = await openProcesses(script);

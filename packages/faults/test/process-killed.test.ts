@@ -1,15 +1,18 @@
 import type { StoreFault } from "@tollgate/testing";
 import { expect, it } from "vitest";
+import { completes } from "../src/endpoints.ts";
 import type { Processes } from "../src/processes.ts";
 import { readAnswer } from "../src/read-answer.ts";
 import { openDatabase } from "../src/stores/database-location.ts";
-import { asksForStream, chunked, goodAnswer, streamHead, text } from "../src/upstream-bytes.ts";
+import { asksForStream } from "../src/upstream-bytes.ts";
+import { good } from "./fixture.ts";
 import {
   expectInterrupted,
   expectNextWorks,
   leaseLapseMs,
   recoverAfterLapse,
   startProcesses,
+  stopsInStreams,
 } from "./process-fixture.ts";
 
 it("F25 a process killed between the intent and the request: the next start settles the Step", async () => {
@@ -33,10 +36,7 @@ it("F26 a process killed in the middle of a stream: its Step is interrupted once
   const first = await processes.start();
   const whole = await processes.post(first);
   expect(readAnswer(await whole.ended()).status).toBe(200);
-  const client = await processes.post(first, {
-    stream: true,
-    messages: [{ role: "user", content: "B" }],
-  });
+  const client = await processes.post(first, { stream: true });
   await client.until("Half of it");
   await first.kill();
   const before = await processes.dump();
@@ -111,7 +111,8 @@ async function untilSettled(processes: Processes, count: number): Promise<void> 
   while ((await processes.steps()).filter(({ outcome }) => outcome !== null).length < count);
 }
 
-const stops: readonly (readonly [string, StoreFault["verb"], StoreFault["when"], object])[] = [
+type Stop = readonly [string, StoreFault["verb"], StoreFault["when"], object];
+const stops: readonly Stop[] = [
   ["before a Step opens", "openStep", "before", { steps: 0 }],
   ["after a Step opened", "openStep", "after", { steps: 1 }],
   ["before a Step is settled", "settleStep", "before", { steps: 1 }],
@@ -121,12 +122,12 @@ const stops: readonly (readonly [string, StoreFault["verb"], StoreFault["when"],
 it.each(stops)(
   "F27 a process killed %s: the change is whole or absent",
   async (_, verb, when, expected) => {
-    const processes = await startProcesses(({ send, body }) => send(goodAnswer(body)));
+    const processes = await startProcesses(good);
     const killed = await processes.start({ waitsAt: { verb, nth: 1, when } });
     const client = await processes.post(killed, { stream: true });
     await killed.reached("store");
     await killed.kill();
-    expect(await client.ended()).not.toContain("[DONE]");
+    expect(await client.ended()).not.toMatch(completes);
     expect({ steps: (await processes.steps()).length }).toEqual(expected);
 
     const next = await processes.start();
@@ -139,10 +140,9 @@ it.each(stops)(
 );
 
 it("F26 a process suspended longer than its lease finds its Step settled and sends no end of its answer", async () => {
-  const processes = await startProcesses(async ({ send, body, closed }) => {
-    if (!asksForStream(body)) return send(goodAnswer(body));
-    await send(streamHead + chunked(text("Half of it")));
-    await closed;
+  const processes = await startProcesses(async (exchange) => {
+    await stopsInStreams(exchange);
+    if (asksForStream(exchange.body)) await exchange.closed;
   });
   const stopped = await processes.start();
   const client = await processes.post(stopped, { stream: true });

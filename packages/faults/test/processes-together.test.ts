@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { Processes } from "../src/processes.ts";
 import { readAnswer } from "../src/read-answer.ts";
 import { openDatabase } from "../src/stores/database-location.ts";
-import { goodAnswer } from "../src/upstream-bytes.ts";
+import { good } from "./fixture.ts";
 import {
   expectInterrupted,
   expectNextWorks,
@@ -57,9 +57,9 @@ it("F26 two processes recover each other's Steps, each once", async () => {
 
 it("F40 two processes on one file together admit exactly as many requests as a hard budget allows", async () => {
   const held = Promise.withResolvers<void>();
-  const processes = await startProcesses(async ({ send, body }) => {
+  const processes = await startProcesses(async (exchange) => {
     await held.promise;
-    await send(goodAnswer(body));
+    await good(exchange);
   });
   const [first, second] = [
     await processes.start({ requests: 50 }),

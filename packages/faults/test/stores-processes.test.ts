@@ -1,32 +1,23 @@
 import { randomBytes } from "node:crypto";
 import type { GatewayProcess } from "@tollgate/testing";
 import { expect, inject, it, onTestFinished, vi } from "vitest";
+import { completes } from "../src/endpoints.ts";
 import { openProcesses, type Processes } from "../src/processes.ts";
 import { readAnswer } from "../src/read-answer.ts";
-import {
-  asksForStream,
-  chunked,
-  done,
-  finish,
-  goodAnswer,
-  lastChunk,
-  streamHead,
-  text,
-} from "../src/upstream-bytes.ts";
+import { chunked, lastChunk } from "../src/upstream-bytes.ts";
+import { wireOf } from "../src/upstream-wires.ts";
+import { good } from "./fixture.ts";
 import {
   expectInterrupted,
   expectNextWorks,
   leaseLapseMs,
   recoverAfterLapse,
+  stopsInStreams,
 } from "./process-fixture.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
 type Script = Parameters<typeof openProcesses>[0];
-
-/** Answers correctly, except that a streamed answer stops in its middle. */
-const stopsInStreams: Script = ({ send, body }) =>
-  send(asksForStream(body) ? streamHead + chunked(text("Half of it")) : goodAnswer(body));
 
 /** Processes in one schema of PostgreSQL. */
 async function onPostgres(script: Script = stopsInStreams): Promise<Processes> {
@@ -70,22 +61,22 @@ it("F25 F26 F28 on PostgreSQL, a peer settles the Steps of killed processes once
 });
 
 it("F27 on PostgreSQL, a process killed between the settlement and the answer has settled everything", async () => {
-  const processes = await onPostgres(({ send, body }) => send(goodAnswer(body)));
+  const processes = await onPostgres(good);
   const killed = await processes.start({ waitsAt: { verb: "settleStep", nth: 1, when: "after" } });
   const client = await processes.post(killed, { stream: true });
   await killed.reached("store");
   await killed.kill();
-  expect(await client.ended()).not.toContain("[DONE]");
+  expect(await client.ended()).not.toMatch(completes);
   expect(await processes.steps()).toMatchObject([{ outcome: "completed" }]);
   expect(await processes.problems()).toEqual([]);
 });
 
 it("F39 on PostgreSQL, a process whose clock is two minutes ahead recovers no live peer", async () => {
   const goes = Promise.withResolvers<void>();
-  const processes = await onPostgres(async ({ send }) => {
-    await send(streamHead + chunked(text("Half of it")));
+  const processes = await onPostgres(async (exchange) => {
+    await stopsInStreams(exchange);
     await goes.promise;
-    await send(chunked(finish + done) + lastChunk);
+    await exchange.send(chunked(wireOf(exchange).ending(10, 5)) + lastChunk);
   });
   const punctual = await processes.start({ machineClockAhead: 0 });
   const client = await processes.post(punctual, { stream: true });
@@ -93,7 +84,7 @@ it("F39 on PostgreSQL, a process whose clock is two minutes ahead recovers no li
   const hasty = await processes.start({ machineClockAhead: 120_000 });
   expect(await hasty.command("recover")).toBe(0);
   goes.resolve();
-  expect(await client.ended()).toContain("[DONE]");
+  expect(await client.ended()).toMatch(completes);
   expect(await processes.steps()).toMatchObject([{ outcome: "completed" }]);
   expect(await processes.problems()).toEqual([]);
 });
@@ -101,9 +92,9 @@ it("F39 on PostgreSQL, a process whose clock is two minutes ahead recovers no li
 it("F40 four processes with 64 clients admit exactly as many requests as one hard budget allows (S16)", async () => {
   const fits = 37;
   const held = Promise.withResolvers<void>();
-  const processes = await onPostgres(async ({ send, body }) => {
+  const processes = await onPostgres(async (exchange) => {
     await held.promise;
-    await send(goodAnswer(body));
+    await good(exchange);
   });
   const four = await Promise.all([1, 2, 3, 4].map(() => processes.start({ requests: fits })));
   let refused = 0;
