@@ -167,6 +167,7 @@ it("F61 joined halves continue the Session, and are joined in reasoning and repl
         text(`a${halves[0]}`) +
         text(halves[1]) +
         delta({ refusal: `no${halves[1]}` }) +
+        delta({ refusal: halves[0] }) +
         data({
           choices: [{ index: 0, delta: {}, logprobs: { content: [{ token: halves[0] }] } }],
         }) +
@@ -185,11 +186,11 @@ it("F61 joined halves continue the Session, and are joined in reasoning and repl
     organizationId: organization,
     id: step?.sessionId ?? "",
   });
-  expect(kept.at(-1)?.messages).toMatchObject([{ content: "a😀", refusal: "no\ufffd" }]);
+  expect(kept.at(-1)?.messages).toMatchObject([{ content: "a😀", refusal: "no\ufffd\ufffd" }]);
   const next = await product.ask({
     messages: [
       { role: "user", content: "Say hello" },
-      { role: "assistant", content: "a😀", refusal: "no\ufffd" },
+      { role: "assistant", content: "a😀", refusal: "no\ufffd\ufffd" },
       { role: "user", content: "b" },
     ],
   });

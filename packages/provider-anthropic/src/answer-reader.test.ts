@@ -61,6 +61,10 @@ describe("an answer", () => {
     ["invalid_event", [delta({ type: "text_delta", text: "a" })]],
     ["invalid_event", [block({ type: "text" }), delta({ type: "text_delta", text: "a" }, -1)]],
     ["invalid_event", [block({ type: "tool_use", id: "a" })]],
+    ["invalid_event", [block({})]],
+    ["invalid_event", [block({ type: "text", text: 7 })]],
+    ["invalid_event", [block({ type: "redacted_thinking", data: {} })]],
+    ["invalid_event", [block({ type: "text" }), delta({ type: "text_delta", text: ["a"] })]],
     ["too_many_values", Array.from({ length: 5_000 }, () => block({ type: "text" }))],
     [
       "answer_too_large",

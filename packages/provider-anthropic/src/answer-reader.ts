@@ -129,21 +129,21 @@ export function createAnswerReader({ secrets }: AnswerReaderOptions): AnswerRead
   const open = (content: JsonObject, into: CompletionEvent[]): Block => {
     if (++blockCount > maxBlocks)
       throw invalidAnswer("too_many_values", "The provider's answer has too many blocks.");
-    switch (content["type"]) {
+    const { type } = content;
+    if (textOf(type) === null) throw invalidEvent("The provider sent a block without a type.");
+    switch (type) {
       case "text":
-        addText(textOf(content["text"]), into);
+        addText(textIn(content["text"]), into);
         return { kind: "text" };
       case "thinking": {
         const index = places++;
-        addThinking(index, textOf(content["thinking"]), into);
-        return { kind: "thinking", index, signature: textOf(content["signature"]) ?? "" };
+        addThinking(index, textIn(content["thinking"]), into);
+        return { kind: "thinking", index, signature: textIn(content["signature"]) ?? "" };
       }
       case "redacted_thinking": {
-        const { data } = content;
-        const thinking_blocks = [
-          { type: "redacted_thinking", index: places++, data: textOf(data) },
-        ];
-        if (textOf(data) !== null) into.push({ type: "state", fields: { thinking_blocks } });
+        const data = textIn(content["data"]);
+        const thinking_blocks = [{ type: "redacted_thinking", index: places++, data }];
+        if (data !== null) into.push({ type: "state", fields: { thinking_blocks } });
         return { kind: "other" };
       }
       case "tool_use": {
@@ -162,13 +162,13 @@ export function createAnswerReader({ secrets }: AnswerReaderOptions): AnswerRead
 
   const extend = (block: Block, delta: JsonObject, into: CompletionEvent[]): void => {
     const { type } = delta;
-    if (block.kind === "text" && type === "text_delta") addText(textOf(delta["text"]), into);
+    if (block.kind === "text" && type === "text_delta") addText(textIn(delta["text"]), into);
     else if (block.kind === "thinking" && type === "thinking_delta")
-      addThinking(block.index, textOf(delta["thinking"]), into);
+      addThinking(block.index, textIn(delta["thinking"]), into);
     else if (block.kind === "thinking" && type === "signature_delta")
-      addSignature(block, textOf(delta["signature"]) ?? "");
+      addSignature(block, textIn(delta["signature"]) ?? "");
     else if (block.kind === "tool" && type === "input_json_delta") {
-      const json = textOf(delta["partial_json"]) ?? "";
+      const json = textIn(delta["partial_json"]) ?? "";
       block.hasInput ||= json !== "";
       addInput(block.index, json, into);
     }
@@ -272,6 +272,12 @@ function addSignature(block: Extract<Block, { kind: "thinking" }>, piece: string
   block.signature += piece;
   if (block.signature.length > maxSignatureLength)
     throw invalidAnswer("answer_too_large", "The provider's answer is too large.");
+}
+
+/** A text of a block; null without one. Any other value would be lost, and its answer look whole. */
+function textIn(value: Json | undefined): string | null {
+  if (value === undefined || value === null || typeof value === "string") return textOf(value);
+  throw invalidEvent("The provider sent a block whose text is not a text.");
 }
 
 function placeOf(index: Json | undefined): number {

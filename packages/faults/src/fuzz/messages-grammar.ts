@@ -90,10 +90,8 @@ const messagesRules = {
 /** The bytes of an event stream of the Messages API. */
 export const messagesStreamGrammar: Grammar = textGrammar({ start: stream, ...messagesRules });
 
-/** A whole answer of an upstream that speaks the Messages API. */
-export const messagesAnswerGrammar: Grammar = textGrammar({
-  ...answerRules,
-  stream,
+/** Whole answers of the Messages API, and the parts of one. */
+const wholeRules = {
   whole: [
     '{"id":"msg_1","type":"message","role":"assistant","model":"a","content":[{"type":"text","text":"<text>"}],"stop_reason":"end_turn","stop_sequence":null,"usage":<usage>}',
     '{"id":"<word>","type":"message","role":"assistant","model":"<word>","content":[<contents>],"stop_reason":"<reason>","usage":<usage>}',
@@ -110,7 +108,22 @@ export const messagesAnswerGrammar: Grammar = textGrammar({
     '{"type":"thinking","thinking":"<text>","signature":"<word>"}',
     '{"type":"redacted_thinking","data":"<word>"}',
     '{"type":"<word>","text":<odd>}',
+    '{"type":"tool_use","id":<odd>,"name":<odd>,"input":<input>}',
     "<odd>",
   ],
+} as const satisfies Rules;
+
+/** A whole answer as its reader receives it. */
+export const messagesWholeGrammar: Grammar = textGrammar({
+  start: ["<whole>"],
   ...messagesRules,
+  ...wholeRules,
+});
+
+/** A whole answer of an upstream that speaks the Messages API. */
+export const messagesAnswerGrammar: Grammar = textGrammar({
+  ...answerRules,
+  stream,
+  ...messagesRules,
+  ...wholeRules,
 });

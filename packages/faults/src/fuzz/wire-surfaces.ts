@@ -12,8 +12,9 @@ import { pathAfterV1, queryOf } from "../../../core/src/http/path-after-v1.ts";
 import { anthropicDialect } from "../../../provider-anthropic/src/anthropic.ts";
 import { createEventStream } from "../../../provider-http/src/event-stream.ts";
 import { openaiDialect } from "../../../provider-openai/src/openai-compatible.ts";
-import { messagesStreamGrammar } from "./messages-grammar.ts";
+import { messagesStreamGrammar, messagesWholeGrammar } from "./messages-grammar.ts";
 import { accepted, type Outcome, outcomeOf, require, type Surface } from "./surface.ts";
+import { runWholeAnswer } from "./whole-answers.ts";
 import { headGrammar, streamGrammar, upstreamCredential } from "./wire-grammars.ts";
 
 /** The text, calls and failure of a stream. They must not depend on how it is cut into reads. */
@@ -225,6 +226,24 @@ export const wireSurfaces: readonly Surface[] = [
       "upstream_error",
     ],
     run: (input) => runStream(anthropic, input),
+  },
+  {
+    name: "anthropic-wholes",
+    share: 15,
+    enough: 200_000,
+    grammar: messagesWholeGrammar,
+    paths: [],
+    codes: [
+      accepted.code,
+      "answer_cut",
+      "invalid_answer",
+      "invalid_event",
+      "not JSON",
+      "unknown_finish_reason",
+      "upstream_error",
+    ],
+    run: (input) =>
+      runWholeAnswer(anthropic.createReader({ seed: "seed", secrets }), input, reasonOf),
   },
   {
     name: "heads",
