@@ -121,7 +121,7 @@ export const embeddings: Endpoint = {
   completes: /"object":"list"/,
 };
 
-/** What any endpoint's stream says only in a complete answer. */
+/** The parts of any endpoint's stream that say that its answer is complete. */
 export const completes = new RegExp(
   [chatCompletions, responses, messages].map((endpoint) => endpoint.completes.source).join("|"),
 );

@@ -3,6 +3,38 @@ import { answerRules, upstreamCredential } from "./wire-grammars.ts";
 
 const stream = ["<head><blocks><end>", "<head><blocks><end>", "<blocks><end>", "<events>"] as const;
 
+/** Values in events and in whole answers. */
+const valueRules = {
+  reason: ["end_turn", "tool_use", "max_tokens", "refusal", "pause_turn", "no such reason", ""],
+  usage: [
+    '{"input_tokens":10,"output_tokens":5}',
+    '{"input_tokens":<count>,"cache_read_input_tokens":<count>,"cache_creation_input_tokens":<count>,"output_tokens":<count>}',
+    '{"input_tokens":5,"cache_creation":{"ephemeral_5m_input_tokens":<count>,"ephemeral_1h_input_tokens":<count>},"output_tokens_details":{"thinking_tokens":<count>},"service_tier":<odd>}',
+    "<odd>",
+  ],
+  count: ["5", "0", "-1", "1e30", "1.5", "null", '"7"', "9007199254740993"],
+  error: [
+    '{"type":"overloaded_error","message":"<message>"}',
+    '{"type":"invalid_request_error","message":"prompt is too long: 9 tokens > 8 maximum"}',
+    '{"type":"<word>","message":"<message>"}',
+    "<odd>",
+  ],
+  message: ["Busy.", `invalid x-api-key: ${upstreamCredential}`, "\\u001b[31mred\\u0000"],
+  input: ["{}", '{"a":[1]}', "<odd>", `${"[".repeat(70)}${"]".repeat(70)}`],
+  text: [
+    "Hello",
+    "é€😀",
+    "\\ud83d",
+    "\\ude00",
+    "\\u0000",
+    "\\n\\ndata: x\\n\\n",
+    "",
+    "<text><text>",
+  ],
+  word: ["a", "toolu_1", "", "\\u0000", "__proto__", "é"],
+  odd: ["null", "1", '""', "[]", "{}", '{"__proto__":{"polluted":1}}', "[[[[]]]]", "not JSON", ""],
+} as const satisfies Rules;
+
 /** The events of Anthropic's Messages API, and the values in them. */
 const messagesRules = {
   head: [
@@ -55,36 +87,9 @@ const messagesRules = {
     "",
     rawByte(0xe2) + rawByte(0x82),
   ],
-  reason: ["end_turn", "tool_use", "max_tokens", "refusal", "pause_turn", "no such reason", ""],
-  usage: [
-    '{"input_tokens":10,"output_tokens":5}',
-    '{"input_tokens":<count>,"cache_read_input_tokens":<count>,"cache_creation_input_tokens":<count>,"output_tokens":<count>}',
-    '{"input_tokens":5,"cache_creation":{"ephemeral_5m_input_tokens":<count>,"ephemeral_1h_input_tokens":<count>},"output_tokens_details":{"thinking_tokens":<count>},"service_tier":<odd>}',
-    "<odd>",
-  ],
-  count: ["5", "0", "-1", "1e30", "1.5", "null", '"7"', "9007199254740993"],
-  error: [
-    '{"type":"overloaded_error","message":"<message>"}',
-    '{"type":"invalid_request_error","message":"prompt is too long: 9 tokens > 8 maximum"}',
-    '{"type":"<word>","message":"<message>"}',
-    "<odd>",
-  ],
-  message: ["Busy.", `invalid x-api-key: ${upstreamCredential}`, "\\u001b[31mred\\u0000"],
   index: ["0", "1", "-1", "1.5", "null", "1e30"],
-  input: ["{}", '{"a":[1]}', "<odd>", `${"[".repeat(70)}${"]".repeat(70)}`],
   json: ["{}", '{\\"a\\":', "1}", "", "[[[", "\\u00e9", "null"],
-  text: [
-    "Hello",
-    "é€😀",
-    "\\ud83d",
-    "\\ude00",
-    "\\u0000",
-    "\\n\\ndata: x\\n\\n",
-    "",
-    "<text><text>",
-  ],
-  word: ["a", "toolu_1", "", "\\u0000", "__proto__", "é"],
-  odd: ["null", "1", '""', "[]", "{}", '{"__proto__":{"polluted":1}}', "[[[[]]]]", "not JSON", ""],
+  ...valueRules,
 } as const satisfies Rules;
 
 /** The bytes of an event stream of the Messages API. */
@@ -116,7 +121,7 @@ const wholeRules = {
 /** A whole answer as its reader receives it. */
 export const messagesWholeGrammar: Grammar = textGrammar({
   start: ["<whole>"],
-  ...messagesRules,
+  ...valueRules,
   ...wholeRules,
 });
 

@@ -6,7 +6,10 @@ import { accepted, type Outcome, require } from "./surface.ts";
 const text = z.string().nullish();
 const label = z.string().min(1);
 const maxDepth = 64;
-const input = z.unknown().refine((value) => depthOf(value) <= maxDepth);
+const input = z
+  .unknown()
+  .refine((value) => depthOf(value) <= maxDepth)
+  .optional();
 
 /** The blocks that Tollgate reads. Blocks of other types are ignored. */
 const blocks = new Map<string, z.ZodType>([
