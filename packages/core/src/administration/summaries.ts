@@ -66,12 +66,14 @@ export async function seriesOf(
   });
   const start = dimensions.indexOf(bucket);
   const buckets = [...Map.groupBy(groups, ({ values }) => values[start])];
-  const sorted = buckets
-    .sort(([a], [b]) => order(a, b))
-    .flatMap(([, found]) => found.sort(compare));
+  buckets.sort(([a], [b]) => order(a, b));
+  /** Sorts each bucket when its turn comes. */
+  function* sorted(): Iterable<GrowingGroup> {
+    for (const [, found] of buckets) yield* found.sort(compare);
+  }
   const empty = { ...emptySummary(dimensions), latencies: latenciesOf([]) };
   const write = rowWriter<Changeable<UsageBucket>>(dimensions, empty);
-  return inTurns(sorted, (group) => {
+  return inTurns(sorted(), (group) => {
     const row = write(group);
     row.latencies = latenciesOf(group.figures);
     return row;
@@ -79,7 +81,7 @@ export async function seriesOf(
 }
 
 /** Rows to make before yielding to the event loop. */
-const rowsPerTurn = 1_000;
+const rowsPerTurn = 500;
 
 async function inTurns<From, To>(
   from: Iterable<From>,

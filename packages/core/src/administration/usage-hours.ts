@@ -44,9 +44,9 @@ export function wholeHours(query: OrganizationQuery): Hours | null {
   return from < to ? { from, to } : null;
 }
 
-/** The bytes of sums to read before yielding to the event loop, and the rows to ask for at once. */
-const bytesPerTurn = 100_000;
-const rowsPerPage: Readonly<Record<UsageDetail, number>> = { callers: 200, totals: 1_000 };
+/** The bytes of sums to add before yielding to the event loop, and the rows to ask for at once. */
+const bytesPerTurn = 50_000;
+const rowsPerPage: Readonly<Record<UsageDetail, number>> = { callers: 200, totals: 500 };
 const stepsPerPage = 250;
 
 /**
@@ -88,23 +88,23 @@ async function* hoursOf(
 ): AsyncGenerator<UsageHour> {
   const { organizationId, from, to } = query;
   const detail = detailOf(query);
+  const limit = rowsPerPage[detail];
   let cursor: string | null = null;
-  let read = 0;
   do {
     const page: Awaited<ReturnType<typeof store.usage.hours>> = await withStoreErrors(
-      store.usage.hours(
-        { organizationId, detail, from, to },
-        { cursor, limit: rowsPerPage[detail] },
-      ),
+      store.usage.hours({ organizationId, detail, from, to }, { cursor, limit }),
     );
+    let added = 0;
     for (const row of page.data) {
       yield row;
-      read += row.figures.length;
-      if (read < bytesPerTurn) continue;
-      read = 0;
+      added += row.figures.length;
+      if (added < bytesPerTurn) continue;
+      added = 0;
       await yieldToEventLoop();
     }
     cursor = page.nextCursor;
+    // SQLite reads a page at once.
+    await yieldToEventLoop();
   } while (cursor !== null);
 }
 

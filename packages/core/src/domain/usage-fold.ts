@@ -155,17 +155,27 @@ export function toGroup({ values, keyLabel, figures }: GrowingGroup): UsageGroup
   return { values, keyLabel, ...groupOf(figures) };
 }
 
-/** The name of the hour around a time. Steps come hour by hour, and formatting a time takes longer than adding a Step. */
+/**
+ * The name of the hour around a time. Steps come hour by hour and day by day, and formatting a time takes longer than adding
+ * a Step.
+ */
 function createHourName(): (at: number) => string {
   let [from, name] = [Number.NaN, ""];
+  let [day, dayName] = [Number.NaN, ""];
   return (at) => {
-    if (!(at >= from && at < from + hourMs)) {
-      from = hourOf(at);
-      name = new Date(from).toISOString();
+    if (at >= from && at < from + hourMs) return name;
+    from = hourOf(at);
+    if (!(from >= day && from < day + dayMs)) {
+      dayName = new Date(from).toISOString().slice(0, -hourOfDay.length);
+      day = Date.parse(`${dayName}${hourOfDay}`);
     }
+    name = `${dayName}T${String((from - day) / hourMs).padStart(2, "0")}:00:00.000Z`;
     return name;
   };
 }
+
+const hourOfDay = "T00:00:00.000Z";
+const dayMs = 86_400_000;
 
 const hourMs = 3_600_000;
 
