@@ -1,6 +1,7 @@
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { API } from "typescript/unstable/async";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
 import { type Snippet, snippets } from "../src/markdown.ts";
 import { moduleProcess } from "../src/module-process.ts";
 import { type PageFolder, pageFolder, type RunningGateway } from "../src/page-folder.ts";
@@ -13,19 +14,22 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+const read = (path: string): string => readFileSync(`${repositoryRoot}/${path}`, "utf8");
+
 interface Page {
   readonly path: string;
   readonly snippets: readonly Snippet[];
   readonly folder: PageFolder;
 }
 
-const pages: readonly Page[] = globSync(["README.md", "packages/*/README.md", "docs/**/*.md"], {
+const paths = globSync(["README.md", "packages/*/README.md", "docs/**/*.md"], {
   cwd: repositoryRoot,
-})
-  .sort()
+}).sort();
+
+const pages: readonly Page[] = paths
   .map((path) => ({
     path,
-    snippets: snippets(readFileSync(`${repositoryRoot}/${path}`, "utf8")),
+    snippets: snippets(read(path)),
     folder: pageFolder(repositoryRoot, `${folder}/${path.replace(/\W+/g, "-")}`, modules),
   }))
   .filter((page) => page.snippets.length > 0);
@@ -70,6 +74,17 @@ describe("the documentation", () => {
     const manifest: unknown = JSON.parse(readFileSync(`${repositoryRoot}/package.json`, "utf8"));
     const tollgate = "node --conditions=tollgate-source packages/cli/bin/tollgate.js";
     expect(manifest).toMatchObject({ scripts: { start: `exec ${tollgate} serve`, tollgate } });
+  });
+
+  it("shows settings of clients and of the gateway that can be read", () => {
+    const languages = new Set<string>();
+    for (const path of paths)
+      for (const { language, code, line } of snippets(read(path), ["json", "yaml"])) {
+        languages.add(language);
+        const values: unknown = language === "json" ? JSON.parse(code) : parse(code);
+        expect(values, `${path}:${line}`).toEqual(expect.any(Object));
+      }
+    expect([...languages]).toEqual(expect.arrayContaining(["json", "yaml"]));
   });
 
   it("compiles", { timeout: 60_000 }, async () => {
