@@ -101,6 +101,29 @@ describe.each(stores)("evidence on %s", (_, open) => {
   });
 });
 
+describe("other work of the process", () => {
+  it("runs between logs that are sealed and verified", async () => {
+    const { gateway, createKey } = await sealing();
+    for (let log = 0; log < 5; log++) await createKey({ organizationId: `other-${log}` });
+    expect(await turnsDuring(gateway.evidence.seal())).toBeGreaterThan(5);
+    expect(await turnsDuring(verifyAll(gateway))).toBeGreaterThan(5);
+  });
+
+  it("runs between the checkpoints of a log", async () => {
+    const { gateway, store } = await sealing();
+    await gateway.evidence.seal();
+    const { leaf } = (await sealedLeaves(store))[0] ?? {};
+    for (let at = 0; at < 200 && leaf; at++) {
+      const meta = leaf.meta.replace(leaf.id, `leaf-${at}`);
+      await store.evidence.record({ ...leaf, id: `leaf-${at}`, meta, hash: leafHash(meta) });
+      await gateway.evidence.seal();
+    }
+    const verifying = gateway.evidence.verify({ organizationId });
+    expect(await turnsDuring(verifying)).toBeGreaterThan(2);
+    expect(await verifying).toMatchObject([{ checkpoints: 201, problem: null }]);
+  });
+});
+
 describe("a checkpoint", () => {
   it("is a signed note of a transparency log", async () => {
     const { gateway } = await sealing();
@@ -168,6 +191,7 @@ describe("a checkpoint", () => {
       (note) => note.replace(/.{6}\n$/, "AAAA==\n"),
       (note) => note.replace("\n1\n", "\n2\n"),
       (note) => note.replace("\n\n", "\n"),
+      (note) => `${note.split("\n\n")[0]}\n\n`,
     ];
     for (const [at, change] of notes.entries()) {
       edit.last = (last) => last && { ...last, note: change(last.note ?? "") };
@@ -363,6 +387,7 @@ describe("verification", () => {
         note: of(checkpoint.number).replace(/.{6}\n$/, "AAAA==\n"),
       }),
       (checkpoint) => ({ ...checkpoint, note: "\n" }),
+      (checkpoint) => ({ ...checkpoint, note: null }),
     ];
     for (const [at, change] of changes.entries()) {
       edit.checkpoint = (one) => (one.number === 1 ? change(one) : one);
@@ -494,6 +519,18 @@ describe("a signer", () => {
     }
   });
 });
+
+/** How often the event loop comes round while a promise is pending. */
+async function turnsDuring(promise: Promise<unknown>): Promise<number> {
+  let isDone = false;
+  const done = promise.finally(() => {
+    isDone = true;
+  });
+  let turns = 0;
+  for (; !isDone; turns++) await turn();
+  await done;
+  return turns;
+}
 
 /** A signer that throws while it is down. */
 function failingSigner() {

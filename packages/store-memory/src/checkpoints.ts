@@ -7,6 +7,7 @@ import {
   type StorePaging,
 } from "@tollgate/core/store";
 import { leafOf } from "./history.ts";
+import { mapPage } from "./page.ts";
 import type { Log, State } from "./state.ts";
 
 /** The logs. Leaves are written one after the other, so a log seals them in its order of writing. */
@@ -64,8 +65,10 @@ export function createCheckpointRepository({ logs }: State): CheckpointRepositor
       const { leaves, checkpoints } = logOf(organizationId);
       const sealed = leaves
         .slice(0, checkpoints.at(-1)?.size ?? 0)
-        .map((row, index) => ({ organizationId, index, leaf: leafOf(row) }));
-      return pageFrom("log leaves", sealed, from, paging);
+        .map((row, index) => ({ row, index }));
+      return mapPage(pageFrom("log leaves", sealed, from, paging), ({ row, index }) => {
+        return { organizationId, index, leaf: leafOf(row) };
+      });
     },
   };
 }

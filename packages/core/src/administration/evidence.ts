@@ -5,7 +5,9 @@ import { isVerificationKey, type VerifiedLog, verifyLog } from "../evidence/veri
 import { filters, read } from "../input/read.ts";
 import { opaqueId, organizationOrAll, text, wholeNumber } from "../input/values.ts";
 import * as z from "../input/z.ts";
+import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
+import { evidenceUnavailable } from "../pipeline/store-calls.ts";
 import { type List, listOf, type Paging } from "./list.ts";
 import { method, withStoreErrors } from "./method.ts";
 import { everyOrganization, toIso } from "./tenant.ts";
@@ -53,7 +55,8 @@ export interface Evidence {
   readonly verificationKey: string | null;
   /**
    * Seals every leaf that waits. Runs automatically while the gateway is open.
-   * @throws GatewayError `evidence_unavailable` if the store or the signer fails, `invalid_argument` without `evidence`
+   * @throws GatewayError `evidence_unavailable` if the store or the signer fails or a log was changed, with the reason as its
+   * `cause`; `invalid_argument` without `evidence`
    */
   seal(): Promise<void>;
   /** A log's checkpoints in order. @throws GatewayError `invalid_argument` */
@@ -84,7 +87,10 @@ const verifyOptions = z.strictObject({
   anchors: z.exactOptional(z.array(z.string())),
 });
 
-const pageSize = 1_000;
+const logsPerPage = 1_000;
+const leavesPerPage = 500;
+/** Few, because each has a signature to verify before other work of the process runs. */
+const checkpointsPerPage = 100;
 
 export function createEvidence(context: GatewayContext, ready: () => Promise<void>): Evidence {
   const { checkpoints } = context.store;
@@ -95,7 +101,7 @@ export function createEvidence(context: GatewayContext, ready: () => Promise<voi
       if (context.sequencer === null)
         throw new GatewayError("invalid_argument", "The gateway has no `evidence` to seal with.");
       await ready();
-      await withStoreErrors(context.sequencer.seal());
+      await context.sequencer.seal().catch(cannotSeal);
     },
     checkpoints: (filter, paging) =>
       listOf(
@@ -119,25 +125,30 @@ export function createEvidence(context: GatewayContext, ready: () => Promise<voi
         throw new GatewayError(
           "invalid_argument",
           "`keys` must name a key: the gateway has none.",
-          {
-            param: "keys",
-          },
+          { param: "keys" },
         );
       await ready();
       const logs = organizationId === everyOrganization ? allLogs(context) : [organizationId ?? ""];
       const verified: LogRecord[] = [];
       const rest = new Set(anchors);
       for await (const log of logs) {
-        const own = anchorsOf(log, { keys: trusted, anchors });
-        for (const anchor of own) rest.delete(anchor);
-        const trust = { keys: trusted, anchors: own };
+        const trust = { keys: trusted, anchors: anchorsOf(log, { keys: trusted, anchors }) };
+        for (const anchor of trust.anchors) rest.delete(anchor);
         const result = await withStoreErrors(verifyOne(context, log, trust));
         verified.push({ organizationId: log === "" ? null : log, ...result });
+        await yieldToEventLoop();
       }
       requireNone(rest);
       return verified;
     },
   };
+}
+
+function cannotSeal(cause: unknown): never {
+  throw evidenceUnavailable(
+    cause,
+    "Not everything could be sealed: the store or the signer failed, or a log was changed. `cause` says which.",
+  );
 }
 
 /** Only the last checkpoint of a log may still be without its signature. */
@@ -155,11 +166,11 @@ async function latestSigned(
 async function* allLogs({ store }: Pick<GatewayContext, "store">): AsyncGenerator<string> {
   for (let after: string | null = null; ; ) {
     const page: readonly string[] = await withStoreErrors(
-      store.checkpoints.organizations(after, pageSize),
+      store.checkpoints.organizations(after, logsPerPage),
     );
     yield* page;
     after = page.at(-1) ?? null;
-    if (page.length < pageSize) return;
+    if (page.length < logsPerPage) return;
   }
 }
 
@@ -193,19 +204,18 @@ function verifyOne(
   trust: Trust,
 ): Promise<VerifiedLog> {
   const all = { organizationId, from: 0 };
-  const paging = { limit: pageSize };
   return verifyLog({
     ...trust,
     organizationId,
     checkpoints: listOf(
       (page) => checkpoints.list(all, page),
       (row: Checkpoint) => row,
-      paging,
+      { limit: checkpointsPerPage },
     ),
     leaves: listOf(
       (page) => checkpoints.leaves(all, page),
       (row) => row,
-      paging,
+      { limit: leavesPerPage },
     ),
   });
 }

@@ -49,7 +49,8 @@ export function createNoteSigner(signer: EvidenceSigner): NoteSigner {
     isNoteOf(text, note) {
       if (!note.startsWith(`${text}\n`)) return false;
       const lines = note.slice(text.length + 1).split("\n");
-      return lines.every((line) => !line.startsWith(lineStart) || isValid(text, line));
+      const own = lines.filter((line) => line.startsWith(lineStart));
+      return own.length > 0 && own.every((line) => isValid(text, line));
     },
   };
 }

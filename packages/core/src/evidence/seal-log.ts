@@ -1,5 +1,6 @@
 import type { CheckpointRepository } from "../contracts/checkpoint-repository.ts";
 import type { Checkpoint } from "../domain/checkpoint.ts";
+import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { NoteSigner } from "./checkpoint-note.ts";
 import { appendLeaves, emptyTree, packFrontier, type Tree, unpackTree } from "./tree.ts";
 
@@ -73,6 +74,8 @@ export async function sealLog(sealing: LogSealing, organizationId: string): Prom
     if (!(await checkpoints.add({ checkpoint, batch }))) return;
     await sign(sealing, checkpoint, tree);
     number++;
+    // A store in this process and a local key would never let other work run.
+    await yieldToEventLoop();
   }
 }
 

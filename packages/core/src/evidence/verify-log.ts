@@ -55,18 +55,20 @@ export interface LogProblem {
 /** Verifies signatures, leaf hashes, density, roots, consistency of all checkpoints in turn, and anchors. */
 export async function verifyLog(log: LogToVerify): Promise<VerifiedLog> {
   const keys = log.keys.flatMap((key) => readKey(key) ?? []);
+  const signed = (note: string) => readNote(note, log.organizationId, keys);
+  const anchors = log.anchors.map(signed);
+  const anchoredSizes = new Set(anchors.map((anchor) => anchor?.size));
   const leaves = log.leaves[Symbol.asyncIterator]();
   const tree: Buffer[] = [];
+  /** By the sizes that anchors have. */
   const roots = new Map<number, string>([[0, rootOf(tree)]]);
   let [size, checkpoints] = [0, 0];
   const end = (message: string | null, index = size): VerifiedLog => {
     const problem = message === null ? null : { index, checkpoint: checkpoints, message };
-    const anchored = log.anchors.filter((anchor) => anchorProblem(anchor) === null).length;
+    const anchored = anchors.filter((anchor) => anchorProblem(anchor) === null).length;
     return { size, checkpoints, anchors: anchored, problem };
   };
-  const signed = (note: string) => readNote(note, log.organizationId, keys);
-  const anchorProblem = (anchor: string): string | null => {
-    const stated = signed(anchor);
+  const anchorProblem = (stated: SignedTree | null): string | null => {
     if (stated === null) return "an anchor has no valid signature of a given key for this log";
     const found = roots.get(stated.size);
     if (found === undefined)
@@ -75,9 +77,9 @@ export async function verifyLog(log: LogToVerify): Promise<VerifiedLog> {
   };
 
   for await (const { number, size: next, note } of log.checkpoints) {
-    if (number !== checkpoints) return end(`checkpoint ${checkpoints} is missing`);
-    // The last one may wait for its signature.
-    if (note === null) break;
+    if (number !== checkpoints) return end(`checkpoint ${checkpoints} is missing or isn't signed`);
+    // Only the last one may wait for its signature.
+    if (note === null) continue;
     const stated = signed(note);
     if (stated === null) return end("its note has no valid signature of a given key for this log");
     if (stated.size !== next || next <= size) return end("its size isn't the signed one");
@@ -91,9 +93,9 @@ export async function verifyLog(log: LogToVerify): Promise<VerifiedLog> {
       return end(`leaves ${size} to ${next - 1} aren't those that were signed`);
     size = next;
     checkpoints++;
-    roots.set(size, stated.root);
+    if (anchoredSizes.has(size)) roots.set(size, stated.root);
   }
-  const wrong = log.anchors.map(anchorProblem).find((problem) => problem !== null);
+  const wrong = anchors.map(anchorProblem).find((problem) => problem !== null);
   return end(wrong ?? null);
 }
 
@@ -145,12 +147,14 @@ function readKey(text: string): Key | null {
   return { name, id: Buffer.from(id, "hex"), key: createPublicKey({ key: jwk, format: "jwk" }) };
 }
 
+/** What a checkpoint states. */
+interface SignedTree {
+  readonly size: number;
+  readonly root: string;
+}
+
 /** The size and the root in a note, if one of the keys signed it for this log. */
-function readNote(
-  note: string,
-  organizationId: string,
-  keys: readonly Key[],
-): { readonly size: number; readonly root: string } | null {
+function readNote(note: string, organizationId: string, keys: readonly Key[]): SignedTree | null {
   const [, text = "", lines = ""] =
     /^([^\n]+\n\d{1,16}\n[^\n]+\n)\n((?:[^\n]+\n)+)$/.exec(note) ?? [];
   const [origin, size, root = ""] = text.split("\n");
