@@ -36,6 +36,20 @@ describe("work after reads", () => {
     expect(log).toEqual(["first", "second"]);
   });
 
+  it("is spread over turns if there is much of it, in order", async () => {
+    const afterReads = createAfterReads();
+    const log: number[] = [];
+    for (let at = 0; at < 150; at++) afterReads(() => log.push(at));
+    const done = [];
+    for (let turn = 0; turn < 3; turn++) {
+      await nextTurn();
+      done.push(log.length);
+      if (turn === 0) afterReads(() => log.push(150));
+    }
+    expect(done).toEqual([64, 128, 151]);
+    expect(log).toEqual(Array.from({ length: 151 }, (_, at) => at));
+  });
+
   it("runs the rest if some work throws, and leaves the error uncaught", async () => {
     const others = process.listeners("uncaughtException");
     process.removeAllListeners("uncaughtException");
