@@ -83,7 +83,12 @@ describe("a streamed answer (sections 2.3 and 6.1)", () => {
     const { gateway, provider, chat } = await createTestGateway();
     provider.reply({ text: ["a", "b"] });
     const answer = await gateway.fetch(chat({ stream: true }));
-    expect(answer.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      "content-type": "text/event-stream; charset=utf-8",
+      // Neither caches nor proxies may hold events back.
+      "cache-control": "no-cache",
+      "x-accel-buffering": "no",
+    });
     expect(answer.headers.get("x-service-policy-decision-id")).toMatch(/^[0-9a-f-]{36}$/);
     const text = await answer.text();
     expect(text.match(/^data: /gm)).toHaveLength(5);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fixture, readBytes, readWhole } from "../test/drive.ts";
-import { usageReport } from "./answer-reader.ts";
+import { frameText, usageReport } from "./answer-reader.ts";
 import { rateLimitWait } from "./upstream-errors.ts";
 
 const sse = (...events: readonly object[]): readonly Buffer[] =>
@@ -242,4 +242,14 @@ it("waits until every rate limit that is used up is full again", () => {
   expect(rateLimitWait(limit("requests", "0", at(86_400)), now)).toBe(3_600_000);
   for (const reset of ["soon", "-1", "2026"])
     expect(rateLimitWait(limit("requests", "0", reset), now)).toBeNull();
+});
+
+it("a frame is known by the member with its text, and thinking is always parsed", () => {
+  expect(frameText.memberOf({ type: "text-delta", text: "a" })).toBe("text");
+  expect(frameText.memberOf({ type: "reasoning-delta", text: "a" })).toBeUndefined();
+  const textIn = (type: string, kind: string) =>
+    frameText.textIn({ type, index: 0, delta: { type: kind, text: "a" } }, "text");
+  expect(textIn("content_block_delta", "text_delta")).toBe("a");
+  expect(textIn("content_block_delta", "thinking_delta")).toBeUndefined();
+  expect(textIn("content_block_start", "text_delta")).toBeUndefined();
 });

@@ -1,6 +1,6 @@
 import type { CompletionEvent, Json } from "@tollgate/core/provider";
 import { expect, it } from "vitest";
-import { createAnswerReader } from "./answer-reader.ts";
+import { createAnswerReader, frameText } from "./answer-reader.ts";
 
 /** The events of these chunks, and how the answer ends. */
 function read(...chunks: readonly unknown[]) {
@@ -132,4 +132,16 @@ it("a whole answer has a message, whose calls are in order", () => {
     expect(() => createAnswerReader({ seed: "", secrets: [] }).addWhole(invalid, [])).toThrow(
       expect.objectContaining({ reason: "invalid_answer" }),
     );
+});
+
+it("a frame is known by the member with its text, if it has one choice and no calls", () => {
+  expect(frameText.memberOf({ type: "text-delta", text: "a" })).toBe("content");
+  const reasoning = { type: "reasoning-delta", field: "reasoning", text: "a" } as const;
+  expect(frameText.memberOf(reasoning)).toBe("reasoning");
+  const textIn = (...deltas: readonly Json[]) =>
+    frameText.textIn({ choices: deltas.map((delta) => ({ delta })) }, "content");
+  expect(textIn({ content: "a" })).toBe("a");
+  expect(textIn({ content: "a" }, { content: "b" })).toBeUndefined();
+  for (const calls of [{ tool_calls: [{ index: 0 }] }, { function_call: { name: "f" } }])
+    expect(textIn({ content: "a", ...calls })).toBeUndefined();
 });
