@@ -124,7 +124,7 @@ export function createEvidence(context: GatewayContext, ready: () => Promise<voi
       if (trusted.length === 0)
         throw new GatewayError(
           "invalid_argument",
-          "`keys` must name a key: the gateway has none.",
+          "Verifying needs a public key: name one in `keys`, or configure `evidence`.",
           { param: "keys" },
         );
       await ready();

@@ -147,7 +147,7 @@ function readKey(text: string): Key | null {
   return { name, id: Buffer.from(id, "hex"), key: createPublicKey({ key: jwk, format: "jwk" }) };
 }
 
-/** What a checkpoint states. */
+/** The tree that a note states. */
 interface SignedTree {
   readonly size: number;
   readonly root: string;
