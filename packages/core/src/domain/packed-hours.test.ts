@@ -40,6 +40,14 @@ it("gives the groups of an hour back as they were packed", () => {
   );
 });
 
+it("writes the same names for the same callers and places, in whatever order they came", () => {
+  fc.assert(
+    fc.property(fc.array(steps, { maxLength: 6 }), (folded) => {
+      expect(packSteps(hour, folded.toReversed()).names).toBe(packSteps(hour, folded).names);
+    }),
+  );
+});
+
 it("refuses damaged sums", () => {
   const packed = { ...row, ...packSteps(hour, fc.sample(steps, { numRuns: 5, seed: 1 })) };
   const { figures } = packed;

@@ -6,7 +6,7 @@ import type { FewFigures, Figures } from "./usage-sums.ts";
  * of thousands of groups, so they are bytes, which are read without an object for each.
  */
 export interface PackedSteps {
-  /** JSON of `Names`. */
+  /** JSON of `Names`, sorted: hours with the same callers and places have the same text. */
   readonly names: string;
   /**
    * Numbers of 7 bits per byte, the lowest first; a byte of 128 or more has another behind it. A group is its caller, when its
@@ -55,18 +55,17 @@ type Names = readonly [
 
 /** Packs groups of Steps that opened within an hour. */
 export function packSteps(hour: number, folded: readonly FoldedSteps[]): PackedSteps {
-  const callers = createIndex<Names[0][number]>();
-  const places = createIndex<Names[1][number]>();
+  const callers = createIndex(folded.map(callerNames));
+  const places = createIndex(folded.flatMap((group) => group.places.map(placeNames)));
   const bytes: number[] = [];
   for (const group of folded) {
-    const { userId, keyId, keyLabel, source, dataClass, outcome, count } = group;
-    const caller = callers.indexOf([userId, keyId, keyLabel, source, dataClass, outcome]);
-    write(bytes, caller);
+    write(bytes, callers.indexOf(callerNames(group)));
     write(bytes, group.openedAt - hour);
-    write(bytes, withSign(Math.abs(count), count));
+    write(bytes, withSign(Math.abs(group.count), group.count));
     write(bytes, group.places.length);
-    for (const { gateway, vendor, model, connection, figures } of group.places) {
-      write(bytes, places.indexOf([gateway, vendor, model, connection]));
+    for (const place of group.places) {
+      const { figures } = place;
+      write(bytes, places.indexOf(placeNames(place)));
       write(bytes, figures.length / 2);
       for (let at = 0; at < figures.length; at += 2) {
         const amount = figures[at + 1] ?? 0;
@@ -75,8 +74,16 @@ export function packSteps(hour: number, folded: readonly FoldedSteps[]): PackedS
       }
     }
   }
-  const names: Names = [callers.values, places.values];
-  return { names: JSON.stringify(names), figures: Uint8Array.from(bytes) };
+  return { names: `[${callers.json},${places.json}]`, figures: Uint8Array.from(bytes) };
+}
+
+function callerNames(caller: FoldedSteps): Names[0][number] {
+  const { userId, keyId, keyLabel, source, dataClass, outcome } = caller;
+  return [userId, keyId, keyLabel, source, dataClass, outcome];
+}
+
+function placeNames({ gateway, vendor, model, connection }: FoldedAttempts): Names[1][number] {
+  return [gateway, vendor, model, connection];
 }
 
 /** The names that the groups of an hour refer to by index. */
@@ -180,16 +187,12 @@ function damaged(): never {
   throw new TypeError("sums by hour are damaged");
 }
 
-function createIndex<Value>() {
-  const values: Value[] = [];
-  const known = new Map<string, number>();
+/** Names, each once, in the order of their JSON. */
+function createIndex<Value>(all: readonly Value[]) {
+  const names = [...new Set(all.map((value) => JSON.stringify(value)))].sort();
+  const places = new Map(names.map((name, at) => [name, at]));
   return {
-    values,
-    indexOf(value: Value): number {
-      const name = JSON.stringify(value);
-      const at = known.get(name) ?? values.push(value) - 1;
-      known.set(name, at);
-      return at;
-    },
+    json: `[${names.join(",")}]`,
+    indexOf: (value: Value): number => places.get(JSON.stringify(value)) ?? damaged(),
   };
 }

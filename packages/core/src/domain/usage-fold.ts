@@ -82,6 +82,14 @@ export function createUsageFold(
   const ofSteps = partOf(by, stepDimensions);
   const ofPlace = partOf(by, placeDimensions);
   const timeOf = (at: number) => ofTime.of(hourName(at));
+  const named = createNames((row) => {
+    const { callers, places } = namesIn(row);
+    return {
+      callers,
+      ofCallers: callers.map((caller) => ofSteps.of(caller)),
+      ofPlaces: places.map((place) => (isSelected(place, selection) ? ofPlace.of(place) : null)),
+    };
+  });
   /** The group of these values. Its Steps are older than all before. */
   const older = ({ values, keyLabel }: Pick<GrowingGroup, "values" | "keyLabel">): GrowingGroup => {
     const groups = index.ofSteps(ofTime.in(values), ofSteps.in(values));
@@ -100,13 +108,10 @@ export function createUsageFold(
       }
     },
     addHour(row, isCounted = () => true) {
-      const { callers, places } = namesIn(row);
+      const { callers, ofCallers: parts, ofPlaces } = named(row);
       const time = timeOf(row.hour);
-      const ofCallers = callers.map((caller) =>
-        isCounted(caller) ? index.ofSteps(time, ofSteps.of(caller)) : null,
-      );
-      const ofPlaces = places.map((place) =>
-        isSelected(place, selection) ? ofPlace.of(place) : null,
+      const ofCallers = callers.map((caller, at) =>
+        isCounted(caller) ? index.ofSteps(time, entryOf(parts, at)) : null,
       );
       const counted: GrowingGroup[] = [];
       const newest: { keyLabel: string | null; openedAt: number } = { keyLabel: null, openedAt: 0 };
@@ -236,4 +241,14 @@ function isSelected(
     (host === undefined || (attempt.end?.host != null && host.includes(attempt.end.host))) &&
     selectsModel(modelPatterns, attempt)
   );
+}
+
+/** Reads the names of hours, once for those in a row that are equal: a busy organization's mostly are. */
+function createNames<Read>(read: (row: PackedHour) => Read): (row: PackedHour) => Read {
+  let last: { readonly row: PackedHour; readonly read: Read } | null = null;
+  return (row) => {
+    if (last?.row.names !== row.names || last.row.organizationId !== row.organizationId)
+      last = { row, read: read(row) };
+    return last.read;
+  };
 }
