@@ -16,6 +16,8 @@ interface TestRun {
 const repository = fileURLToPath(new URL("../../..", import.meta.url));
 const list = fileURLToPath(new URL("../guards.json", import.meta.url));
 const maxRunMs = 120_000;
+/** For the tests of all rows together. */
+const maxWholeRunMs = 900_000;
 
 const rows = process.argv.slice(2);
 const guards = readGuards(readFileSync(list, "utf8")).filter(
@@ -29,7 +31,10 @@ const ownRows = guards.flatMap(({ row, tests, command }) =>
   tests === undefined && command === undefined ? row : [],
 );
 const names = `^(?:${[...new Set(ownRows)].join("|")}) `;
-const whole = ownRows.length > 0 ? runTests(copy.root, { names }) : { passed: 0, failed: 0 };
+const whole =
+  ownRows.length > 0
+    ? runTests(copy.root, { names }, { timeout: maxWholeRunMs })
+    : { passed: 0, failed: 0 };
 for (const others of otherRuns(guards)) {
   const run = runOf(copy.root, others);
   whole.passed += run.passed;
@@ -88,7 +93,7 @@ type Selection = Tests | { readonly command: string };
 function runOf(root: string, selected: Selection, limits: readonly string[] = []): TestRun {
   return "command" in selected
     ? runCommand(root, selected.command)
-    : runTests(root, selected, limits);
+    : runTests(root, selected, { limits });
 }
 
 /** A command that prints no result didn't run, so it neither passes nor fails. */
@@ -103,7 +108,11 @@ function runCommand(root: string, command: string): TestRun {
   return status === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 };
 }
 
-function runTests(root: string, { names, file }: Tests, limits: readonly string[] = []): TestRun {
+function runTests(
+  root: string,
+  { names, file }: Tests,
+  { limits = [], timeout = maxRunMs }: { limits?: readonly string[]; timeout?: number },
+): TestRun {
   const vitest = join(root, "node_modules/vitest/vitest.mjs");
   const resultFile = join(root, "tests.json");
   rmSync(resultFile, { force: true });
@@ -114,7 +123,7 @@ function runTests(root: string, { names, file }: Tests, limits: readonly string[
   spawnSync(process.execPath, [vitest, ...words], {
     cwd: root,
     stdio: "ignore",
-    timeout: maxRunMs,
+    timeout,
   });
   if (!existsSync(resultFile)) return { passed: 0, failed: 0 };
   const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(resultFile, "utf8"));
