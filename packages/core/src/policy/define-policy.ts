@@ -84,10 +84,13 @@ const asConfiguration = {
 
 /** Decisions record rule ids, so an id names one rule. */
 function requireDistinctIds(rules: readonly Rule[]): void {
-  const seen = new Set<string>();
+  const seen = new Map<string, number>();
   const problems = rules.flatMap(({ id }, at) => {
-    if (!seen.has(id)) return seen.add(id) && [];
-    return [problemAt(`rules[${at}].id`, `is the id of an earlier rule, ${JSON.stringify(id)}`)];
+    const earlier = seen.get(id);
+    if (earlier !== undefined)
+      return [problemAt(`rules[${at}].id`, `is also the id of \`rules[${earlier}]\``)];
+    seen.set(id, at);
+    return [];
   });
   if (problems.length > 0) throw invalidInput(problems, "invalid_configuration");
 }
