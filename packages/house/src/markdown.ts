@@ -37,9 +37,9 @@ export function markdownPage(markdown: string): MarkdownPage {
   };
 }
 
-/** A fenced block of a Markdown page that the docs test runs or reads. */
+/** A fenced block of a Markdown page that a test runs or reads. */
 export interface Snippet {
-  readonly language: "ts" | "js" | "sh" | "json" | "yaml";
+  readonly language: "ts" | "js" | "sh" | "json" | "yaml" | "toml" | "text";
   /** The file name after the language, as in ```ts tollgate.config.ts; null without one. */
   readonly file: string | null;
   readonly code: string;

@@ -6,7 +6,7 @@
  */
 import { deepStrictEqual } from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -18,20 +18,18 @@ import { postgresStore } from "@tollgate/store-postgres";
 import { sqliteStore } from "@tollgate/store-sqlite";
 import { startPostgres } from "@tollgate/testing/postgres";
 import { z } from "zod";
+import { headlessEnvironment, installFromNpm, recordOf, reportEach } from "../installed-client.ts";
 import { type Answer, model, type Script, upstreams } from "./upstreams.ts";
 
 const run = promisify(execFile);
-const maxInstallMs = 300_000;
 const maxCallMs = 60_000;
 const organizationId = "acme";
-const path = process.env["PATH"] ?? "";
 const allowedTools = ["Read", "Agent", "Bash(echo:*)"];
 /** One red pixel. */
 const png =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC";
 
 const printed = z.object({ session_id: z.string(), result: z.string() });
-const manifestSchema = z.object({ version: z.string() });
 
 /** The conversation that a prompt goes on with; none begins one. */
 type Before =
@@ -70,39 +68,33 @@ const stores = {
   sqlite: (home: string) => sqliteStore({ filename: join(home, "tollgate.db") }),
   postgres: (home: string) => postgresStore({ url: postgres.url }, { schema: basename(home) }),
 };
-let failures = 0;
 try {
   const clients = await install();
-  for (const [client, ask] of Object.entries(clients))
-    for (const upstream of ["anthropic", "chat-completions"] as const)
-      for (const store of ["memory", "sqlite", "postgres"] as const) {
-        const problem = await converse({ client, ask, upstream, store }).then(
-          () => null,
-          (error: unknown) => (error instanceof Error ? error.message : String(error)),
-        );
-        print(`${client}, ${upstream}, ${store}: ${problem ?? "pass"}`);
-        if (problem !== null) failures += 1;
-      }
+  const conversations = Object.entries(clients).flatMap(([client, ask]) =>
+    (["anthropic", "chat-completions"] as const).flatMap((upstream) =>
+      (["memory", "sqlite", "postgres"] as const).map((store) => ({
+        client,
+        ask,
+        upstream,
+        store,
+      })),
+    ),
+  );
+  await reportEach(
+    conversations,
+    ({ client, upstream, store }) => `${client}, ${upstream}, ${store}`,
+    converse,
+  );
 } finally {
   await postgres.stop();
   await rm(folder, { recursive: true, force: true });
 }
-process.exitCode = failures === 0 ? 0 : 1;
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`);
-}
 
 /** Installs the clients, and prints their versions. */
 async function install(): Promise<Readonly<Record<string, Ask>>> {
-  const options = { cwd: folder, timeout: maxInstallMs };
   const names = ["@anthropic-ai/claude-code", "@anthropic-ai/claude-agent-sdk"] as const;
-  await writeFile(join(folder, "package.json"), "{}");
-  await run("npm", ["install", "--no-audit", "--no-fund", ...names], options);
-  for (const name of names) {
-    const manifest = await readFile(join(folder, "node_modules", name, "package.json"), "utf8");
-    print(`${name} ${manifestSchema.parse(JSON.parse(manifest)).version}`);
-  }
+  for (const installed of await installFromNpm(folder, names))
+    process.stdout.write(`${installed}\n`);
   const sdk: AgentSdk = await import(
     pathToFileURL(join(folder, "node_modules", names[1], "sdk.mjs")).href
   );
@@ -144,8 +136,7 @@ function askSdk({ query }: AgentSdk): Ask {
 
 function environment(home: string, more: Readonly<Record<string, string>>) {
   return {
-    PATH: path,
-    HOME: home,
+    ...headlessEnvironment(home),
     DISABLE_TELEMETRY: "1",
     DISABLE_AUTOUPDATER: "1",
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
@@ -224,27 +215,17 @@ async function converse(conversation: Conversation): Promise<void> {
 
 /** Requires one Session with its Turns and Steps, and another of the sub-agent. */
 async function requireRecord(gateway: Gateway, stepCost: number): Promise<void> {
-  const { data } = await gateway.steps.list({ organizationId });
-  const made = data.toReversed();
-  const sessions = [...new Set(made.map(({ sessionId }) => sessionId))];
-  const turns = [...new Set(made.map(({ turnId }) => turnId))];
-  deepStrictEqual(
-    made.map((step) => [
-      sessions.indexOf(step.sessionId),
-      turns.indexOf(step.turnId),
-      step.stepNumber,
-    ]),
-    [
-      [0, 0, 0],
-      [0, 0, 1],
-      [0, 0, 2],
-      [0, 1, 0],
-      [1, 2, 0],
-      [0, 1, 1],
-      [0, 3, 0],
-      [0, 3, 1],
-    ],
-  );
+  const { made, places } = await recordOf(gateway, organizationId);
+  deepStrictEqual(places, [
+    [0, 0, 0],
+    [0, 0, 1],
+    [0, 0, 2],
+    [0, 1, 0],
+    [1, 2, 0],
+    [0, 1, 1],
+    [0, 3, 0],
+    [0, 3, 1],
+  ]);
   for (const { costNanoUsd, dataClass, requestedModel } of made)
     deepStrictEqual([costNanoUsd, dataClass, requestedModel], [stepCost, "D2_CONFIDENTIAL", model]);
 }
