@@ -2,6 +2,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { GatewayProcess, RawClient } from "@tollgate/testing";
 import { readNumbers } from "./arguments.ts";
+import { chatRoute } from "./endpoints.ts";
 import type { Holdings } from "./process-commands.ts";
 import { openProcesses } from "./processes.ts";
 import { chunked, streamHead, text } from "./upstream-bytes.ts";
@@ -50,7 +51,7 @@ async function abort(on: GatewayProcess, count: number): Promise<void> {
   const worker = async (): Promise<void> => {
     while (begun < count) {
       const number = begun++;
-      await leave(await processes.post(on, { stream: true }), number);
+      await leave(await processes.post(on, { stream: true }, [], chatRoute), number);
     }
   };
   await Promise.all(Array.from({ length: concurrency }, worker));

@@ -5,6 +5,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { GatewayProcess, RawClient, UpstreamExchange } from "@tollgate/testing";
 import { readNumbers } from "./arguments.ts";
+import { chatRoute } from "./endpoints.ts";
 import { openProcesses } from "./processes.ts";
 import { data, done, finish, openHead, text } from "./upstream-bytes.ts";
 
@@ -115,7 +116,7 @@ async function open(
   const opened: RawClient[] = [];
   while (opened.length < count) {
     const next = Array.from({ length: Math.min(openAtOnce, count - opened.length) }, async () => {
-      const client = await processes.post(gateway, { stream: true });
+      const client = await processes.post(gateway, { stream: true }, [], chatRoute);
       await client.until("data: ");
       onFirst(client);
       return client;

@@ -1,6 +1,7 @@
 /** `npm run faults -- flood --megabytes 256`: what one endless event and a million tiny ones cost the process. */
 import type { GatewayProcess, UpstreamExchange } from "@tollgate/testing";
 import { readNumbers } from "./arguments.ts";
+import { chatRoute } from "./endpoints.ts";
 import { openProcesses } from "./processes.ts";
 import { done, finish, goodAnswer, openHead, text } from "./upstream-bytes.ts";
 
@@ -57,7 +58,7 @@ for (const failure of failures) process.stdout.write(`  ${failure}\n`);
 process.exit(failures.length === 0 ? 0 : 1);
 
 async function ask(to: GatewayProcess): Promise<string> {
-  const client = await processes.post(to, { stream: true });
+  const client = await processes.post(to, { stream: true }, [], chatRoute);
   return client.ended();
 }
 

@@ -5,6 +5,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type RawClient, rawClient } from "@tollgate/testing";
 import { readNumbers } from "./arguments.ts";
+import { chatRoute } from "./endpoints.ts";
 import { openProcesses } from "./processes.ts";
 import { goodAnswer } from "./upstream-bytes.ts";
 
@@ -54,7 +55,7 @@ async function p99(count: number): Promise<number> {
   const times: number[] = [];
   for (let request = 0; request < count; request++) {
     const started = performance.now();
-    const client = await processes.post(gateway);
+    const client = await processes.post(gateway, {}, [], chatRoute);
     const answer = await client.ended();
     times.push(performance.now() - started);
     if (!answer.startsWith("HTTP/1.1 200 ")) throw new Error(`A good request got ${answer}.`);
