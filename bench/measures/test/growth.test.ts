@@ -11,7 +11,10 @@ import { fillPostgres, fillSqlite } from "../src/growth/fill.ts";
 import { questions } from "../src/growth/questions.ts";
 
 const size = { steps: 10_000, sessions: 2_000 };
-/** A page of 20 needs no more rows than this, even if only one in five has the key in the query. */
+/**
+ * A page of 20 needs no more rows than this, even if only one in five has the key in the query. If no index serves its
+ * filter, a page is first tried on so many.
+ */
 const maxRows = 200;
 
 describe("PostgreSQL", () => {
@@ -59,8 +62,9 @@ describe("PostgreSQL", () => {
       plans.length = 0;
       await question.ask(store, size, 0);
       await store.close();
-      for (const scan of plans.flatMap(scansOf)) expect(scan.rows, scan.name).toBeLessThan(maxRows);
-      if (question.isPage) expect(plans).toHaveLength(1);
+      for (const scan of plans.flatMap(scansOf))
+        expect(scan.rows, scan.name).toBeLessThanOrEqual(maxRows);
+      if (question.statements) expect(plans).toHaveLength(question.statements);
     },
   );
 });

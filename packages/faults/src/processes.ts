@@ -49,13 +49,6 @@ export interface Processes {
 }
 
 const script = new URL("./gateway-process.ts", import.meta.url);
-let requestCount = 0;
-
-/** The route after that of the request before. Embeddings are never streamed. */
-function nextRoute(fields: object): Route {
-  const usable = "stream" in fields ? conversations : routes;
-  return usable[requestCount++ % usable.length] ?? chatRoute;
-}
 
 /** Without a location, the database is a SQLite file. */
 export async function openProcesses(
@@ -67,7 +60,13 @@ export async function openProcesses(
   const place = sharedPlace ?? { filename: join(folder, "tollgate.db") };
   const started: GatewayProcess[] = [];
   let secret: Promise<string> | null = null;
+  let requests = 0;
 
+  /** The route after that of the request before. Embeddings are never streamed. */
+  const nextRoute = (fields: object): Route => {
+    const usable = "stream" in fields ? conversations : routes;
+    return usable[requests++ % usable.length] ?? chatRoute;
+  };
   const secretOf = (): Promise<string> => {
     secret ??= createSecret(place);
     return secret;

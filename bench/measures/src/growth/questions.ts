@@ -6,8 +6,8 @@ import { apart, firstAt, idOf, rareKey, type Size } from "./history.ts";
 /** A query of a store with a history of this size; `round` makes each query different. */
 export interface Question {
   readonly name: string;
-  /** Whether it reads a page of a list. */
-  readonly isPage?: boolean;
+  /** How many statements read a page of a list: if no index serves its filter, one finds the page's end first. */
+  readonly statements?: 1 | 2;
   ask(store: Store, size: Size, round: number): Promise<unknown>;
 }
 
@@ -63,7 +63,7 @@ export const questions: readonly Question[] = [
     ask: (store, { steps }) => store.steps.get(organizationId, idOf("step", steps / 2)),
   },
   ...ofSteps("Steps", {}),
-  ...ofSteps("activity", { outcome: ["completed"] }),
+  ...ofSteps("activity", { outcome: ["completed"] }, 2),
   ...ofSteps("Steps of a key", { keyId: [busy] }),
   page("Steps of a key long unused", (store) =>
     store.steps.list({ organizationId, keyId: [idOf("key", rareKey)] }, first),
@@ -71,8 +71,11 @@ export const questions: readonly Question[] = [
   page("Steps of a Session", (store, { sessions }) =>
     store.steps.list({ organizationId, sessionId: [idOf("session", sessions / 2)] }, first),
   ),
-  page("Steps of a Turn", (store, { steps }) =>
-    store.steps.list({ organizationId, turnId: [idOf("turn", steps / 2)] }, first),
+  page(
+    "Steps of a Turn",
+    (store, { steps }) =>
+      store.steps.list({ organizationId, turnId: [idOf("turn", steps / 2)] }, first),
+    2,
   ),
   ...ofSteps("Steps of a model", { model: ["model-1"] }),
   page("Steps of a model long unused", (store) =>
@@ -123,21 +126,27 @@ export const questions: readonly Question[] = [
 function ofSteps(
   name: string,
   filter: Omit<Parameters<Store["steps"]["list"]>[0], "organizationId">,
+  statements: Question["statements"] = 1,
 ): readonly Question[] {
   const query = { organizationId, ...filter };
   return [
-    page(name, (store) => store.steps.list(query, first)),
-    page(`${name}, deep`, (store, size) => store.steps.list(query, middleOf.steps(size))),
+    page(name, (store) => store.steps.list(query, first), statements),
+    page(
+      `${name}, deep`,
+      (store, size) => store.steps.list(query, middleOf.steps(size)),
+      statements,
+    ),
   ];
 }
 
 function page(
   name: string,
   read: (store: Store, size: Size) => Promise<StorePage<unknown>>,
+  statements: Question["statements"] = 1,
 ): Question {
   return {
     name,
-    isPage: true,
+    statements,
     async ask(store, size) {
       if ((await read(store, size)).data.length === 0) throw new Error(`${name} returned no rows.`);
     },
