@@ -82,24 +82,31 @@ async function countAll(
   const one = await counting(child, () => client.oneByOne(alone), promises);
   const short = await counting(child, () => client.stream(events.short), promises);
   const long = await counting(child, () => client.stream(events.short + events.more), promises);
-  const together = await counting(child, () => client.inGroups(groups));
-  const promoted: number[] = [];
   // Data that V8 keeps about code compiled meanwhile adds to some counts. The lowest has the least of it.
+  const together: Counts[] = [];
+  const collected: Counts[] = [];
   for (let counts = 0; counts < 3; counts += 1) {
-    const collected = await counting(child, () =>
-      // One collection while each group is in flight: only objects that outlive their group survive two.
-      client.inGroups(groups, () => ask(child, { order: "collect" })),
+    together.push(await counting(child, () => client.inGroups(groups)));
+    collected.push(
+      await counting(child, () =>
+        // One collection while each group is in flight: only objects that outlive their group survive two.
+        client.inGroups(groups, () => ask(child, { order: "collect" })),
+      ),
     );
-    promoted.push(collected.promoted / (group * groups));
   }
+  const lowest = (of: readonly Counts[], count: (counts: Counts) => number): number =>
+    Math.min(...of.map(count)) / (group * groups);
+  const statements = together.reduce((sum, counts) => sum + counts.statements, 0);
   return {
     statementsAlone: one.statements / alone,
-    statementsInGroups: together.statements / (group * groups),
+    statementsInGroups: statements / (together.length * group * groups),
     promises: one.promises / alone,
     promisesPerEvent: (long.promises - short.promises) / events.more,
-    allocatedBytes: together.collections === 0 ? together.allocated / (group * groups) : Number.NaN,
-    promotedBytes: Math.min(...promoted),
-    sockets: one.sockets + together.sockets,
+    allocatedBytes: lowest(together, ({ collections, allocated }) =>
+      collections === 0 ? allocated : Number.NaN,
+    ),
+    promotedBytes: lowest(collected, ({ promoted }) => promoted),
+    sockets: [one, ...together].reduce((sum, { sockets }) => sum + sockets, 0),
     writtenBytes: one.written / alone,
   };
 }
