@@ -216,32 +216,57 @@ interface DeferredRows {
   setCounter(counter: BudgetCounter): void;
   /** Writes the waiting rows. */
   flush(): void;
+  /** Writes the waiting rows of the tables that a statement names. */
+  flushFor(text: string): void;
   /** Drops the waiting rows after a rollback. */
   drop(): void;
 }
 
+interface WaitingRows {
+  readonly statement: string;
+  readonly table: string;
+  readonly rows: SqlParameters[];
+}
+
+/** The table of an INSERT. */
+function tableOf(statement: string): string {
+  const table = /^INSERT INTO (\w+)/.exec(statement)?.[1];
+  if (table === undefined) throw new TypeError("Only an INSERT can wait.");
+  return table;
+}
+
+const counterTable = tableOf(holdStatements.setCounter);
+
 export function createDeferredRows({
   insertRows,
 }: Pick<SqliteConnection, "insertRows">): DeferredRows {
-  const inserts: { readonly statement: string; readonly rows: SqlParameters[] }[] = [];
+  const inserts: WaitingRows[] = [];
   const counters: BudgetCounter[] = [];
+  const write = ({ statement, rows }: WaitingRows): void => {
+    if (rows.length > 0) insertRows(statement, rows);
+    rows.length = 0;
+  };
+  const writeCounters = (): void => {
+    if (counters.length > 0) insertRows(holdStatements.setCounter, counters.map(counterToRow));
+    counters.length = 0;
+  };
   return {
     insert(statement, row) {
       const waiting = inserts.find((other) => other.statement === statement);
       if (waiting) waiting.rows.push(row);
-      else inserts.push({ statement, rows: [row] });
+      else inserts.push({ statement, table: tableOf(statement), rows: [row] });
     },
     setCounter(counter) {
       const place = counters.findIndex((other) => isSameCounter(other, counter));
       counters[place < 0 ? counters.length : place] = counter;
     },
     flush() {
-      for (const { statement, rows } of inserts) {
-        if (rows.length > 0) insertRows(statement, rows);
-        rows.length = 0;
-      }
-      if (counters.length > 0) insertRows(holdStatements.setCounter, counters.map(counterToRow));
-      counters.length = 0;
+      for (const waiting of inserts) write(waiting);
+      writeCounters();
+    },
+    flushFor(text) {
+      for (const waiting of inserts) if (text.includes(waiting.table)) write(waiting);
+      if (text.includes(counterTable)) writeCounters();
     },
     drop() {
       for (const { rows } of inserts) rows.length = 0;

@@ -36,14 +36,14 @@ const cacheThreshold = 16;
 
 export function createDriver(connection: SqliteConnection): Driver {
   const deferred = createDeferredRows(connection);
-  // Reads must see deferred rows.
+  // Reads must see the deferred rows of their tables. Views read only tables whose rows aren't deferred.
   const flushedReads: Pick<SqliteConnection, "get" | "all"> = {
     get(text, parameters) {
-      deferred.flush();
+      deferred.flushFor(text);
       return connection.get(text, parameters);
     },
     all(text, parameters) {
-      deferred.flush();
+      deferred.flushFor(text);
       return connection.all(text, parameters);
     },
   };

@@ -21,9 +21,9 @@ interface Watched {
   commit: ((commit: () => void) => void) | null;
 }
 
-/** An in-memory database that counts statements and whose commits can fail. */
-function watch(): Watched {
-  const database = new DatabaseSync(":memory:");
+/** A database that counts statements and whose commits can fail. */
+function watch(path = ":memory:"): Watched {
+  const database = new DatabaseSync(path);
   onTestFinished(() => database.close());
   const counted = <Arguments extends unknown[], Result>(run: (...given: Arguments) => Result) => {
     return (...given: Arguments): Result => {
@@ -106,6 +106,37 @@ describe("known rows", () => {
       settled: false,
       outcome: "completed",
     });
+  });
+
+  it("let rows wait for the end of a group that reads other tables", async () => {
+    const filename = temporaryFile();
+    const watched = watch(filename);
+    const store = await openStore({ client: watched.client });
+    const other = await openStore({ filename });
+    await insertKey(store);
+    const ids = Array.from({ length: 16 }, (_, at) => `step ${at}`);
+    await Promise.all(ids.map((id) => store.openStep(stepIntent(id, [hold(160)]))));
+    await other.keys.change({ organizationId: "acme", id: "key" }, () => ({
+      patch: { label: "renamed" },
+      leaf: leafOf("key.updated", "key"),
+    }));
+    const before = watched.statements;
+    await Promise.all(ids.map((id) => store.settleStep(stepSettlement(id))));
+    // Five statements for each Step, whose rows must be read again, and eight for all.
+    expect(watched.statements - before).toBe(88);
+  });
+
+  it("include counters of two periods in one group", async () => {
+    const { store } = await openWatched();
+    const held = (amount: number, periodStart: number) => ({ ...hold(20), amount, periodStart });
+    await Promise.all([
+      store.openStep(stepIntent("today", [held(1, 0)])),
+      store.openStep(stepIntent("tomorrow", [held(2, 1)])),
+      store.openStep(stepIntent("today again", [held(4, 0)])),
+    ]);
+    const page = { cursor: null, limit: 9 };
+    const { data } = await store.budgets.counters({ budgetId: "budget" }, page);
+    expect(data.map((counter) => counter.held).toSorted()).toEqual([2, 5]);
   });
 
   it("are forgotten after other writes in the same group", async () => {
