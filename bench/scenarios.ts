@@ -111,7 +111,8 @@ export const cells: readonly Cell[] = [
     workload: { kind: "single", model: "plain", nonAsciiBytes: 8_192 },
     ...short,
   },
-  { name: "tools", workload: { kind: "tools" }, ...short },
+  // A request without ids continues one of its key's 100 newest Sessions. 64 clients of one key could push one out.
+  { name: "tools", workload: { kind: "tools" }, keys: 8, ...short },
   { name: "responses", workload: { kind: "responses" }, ...short },
   { name: "keys", workload: plain, keys: 1_000, ...short },
   { name: "failures", workload: { kind: "single", model: "flaky" }, fails: true, ...short },

@@ -267,7 +267,9 @@ function createTable<Row extends RowName>(
     return null;
   };
   const rowsOf = (organizationId: string): Map<string, Entry<Row>> => {
-    const rows = byOrganization.get(organizationId) ?? new Map<string, Entry<Row>>();
+    const known = byOrganization.get(organizationId);
+    if (known) return known;
+    const rows = new Map<string, Entry<Row>>();
     byOrganization.set(organizationId, rows);
     return rows;
   };
@@ -433,8 +435,10 @@ function createCounters(): Counters {
   return {
     get: (key) => budgets.get(key.budgetId)?.get(counterKey(key)) ?? null,
     set(counter) {
-      const ofBudget = budgets.get(counter.budgetId) ?? new Map<string, BudgetCounter>();
-      budgets.set(counter.budgetId, ofBudget.set(counterKey(counter), counter));
+      const ofBudget = budgets.get(counter.budgetId);
+      const key = counterKey(counter);
+      if (ofBudget) ofBudget.set(key, counter);
+      else budgets.set(counter.budgetId, new Map([[key, counter]]));
     },
     all: () => [...budgets.values()].flatMap((ofBudget) => [...ofBudget.values()]),
     page({ budgetId, subject, periodStart }, paging) {
