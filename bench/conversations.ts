@@ -5,13 +5,17 @@
 import { createTestGateway } from "@tollgate/testing";
 
 const lengths = [10, 100, 1_000] as const;
-const conversations = Math.ceil(60 * Number(process.argv[2] ?? 1));
+const scale = Number(process.argv[2] ?? 1);
+const conversations = Math.ceil(60 * scale);
+/** Until then, the process compiles: the first length would take longer than the next. */
+const warmUpConversations = Math.ceil(600 * scale);
 const measuredTurns = 5;
 const say = "All the king's horses and all the king's men could not put it together again. ".repeat(
   2,
 );
 
 const { gateway, provider, chat } = await createTestGateway();
+for (let round = 0; round < warmUpConversations; round += 1) await converse(`warm-${round}`, 10);
 const figures: Record<string, number> = {};
 for (const length of lengths) {
   const times: number[] = [];
