@@ -235,6 +235,24 @@ describe("a busy process", () => {
   });
 });
 
+describe("a caller in the same process", () => {
+  it("that asks again at once leaves the event loop its turns", async () => {
+    const test = await busyGateway({ limits: { bytesInFlightPerKey: 2_500 } });
+    await test.begin(test.first, 2);
+    let hasRun = false;
+    setImmediate(() => {
+      hasRun = true;
+    });
+    let asked = 0;
+    while (!hasRun && asked < 100) {
+      asked++;
+      expect(await statusOf(test.gateway.fetch(test.first(kilobyte)))).toBe(503);
+    }
+    expect(asked).toBeLessThanOrEqual(2);
+    await test.finish();
+  });
+});
+
 describe("requests that wait for their turn", () => {
   /** A store that opens one Step for each call of `open`. */
   function stepwise() {

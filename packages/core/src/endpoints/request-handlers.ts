@@ -4,6 +4,7 @@ import { errorBody, type GatewayError, toGatewayError } from "../errors/gateway-
 import type { GatewayRequest } from "../http/gateway-request.ts";
 import { errorAnswer, type GatewayResponse, toResponse } from "../http/gateway-response.ts";
 import { requireSmallHeaders } from "../http/headers.ts";
+import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import { DecidedError } from "../pipeline/decision-headers.ts";
 import type { Lifecycle } from "../pipeline/process.ts";
@@ -112,7 +113,9 @@ export function createRequestHandlers(
         const body = report.speaksMessages(request)
           ? messagesErrorBody(error, report.requestId)
           : errorBody(error);
-        return report.withRequestId(errorAnswer(error, body));
+        const refused = report.withRequestId(errorAnswer(error, body));
+        // A caller in this process that asks again at once would keep the event loop busy, and the gateway overloaded.
+        return mayRepeat(error) ? yieldToEventLoop().then(() => refused) : refused;
       },
     );
   }
@@ -235,6 +238,11 @@ class Report implements RequestReport {
       keyId: caller?.keyId ?? null,
     };
   }
+}
+
+/** Whether a client is likely to ask again: the same request may succeed later. */
+function mayRepeat({ status }: GatewayError): boolean {
+  return status === 429 || status === 503;
 }
 
 /** Whether the gateway, its store or its host caused the failure. */
