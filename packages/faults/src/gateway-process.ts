@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { type BudgetConfiguration, type Clock, createGateway } from "@tollgate/core";
+import { type BudgetConfiguration, type Clock, createGateway, ed25519Signer } from "@tollgate/core";
 import type { Store } from "@tollgate/core/store";
 import { serve } from "@tollgate/node";
 import { anthropic } from "@tollgate/provider-anthropic";
@@ -19,6 +19,7 @@ import {
   openDatabase,
 } from "./stores/database-location.ts";
 import { failingStore } from "./stores/wrap-store.ts";
+import { verifyLogs } from "./verified-logs.ts";
 
 /** Settings of a gateway process. */
 export interface ProcessSettings {
@@ -36,6 +37,8 @@ export interface ProcessSettings {
   readonly failing?: number;
   /** A call of the store where the process waits at the barrier `store`. */
   readonly waitsAt?: Pick<StoreFault, "verb" | "nth" | "when">;
+  /** Seals the evidence with this private key, in PEM. Default: no leaf is sealed. */
+  readonly signingKey?: string;
 }
 
 serveAsProcess(async (settings, reach) => {
@@ -59,6 +62,7 @@ serveAsProcess(async (settings, reach) => {
       ...eachKey(settings),
     ],
     authenticate,
+    ...evidenceOf(settings),
     retries: { max: 0 },
     providers: providersOf(settings, clock),
   });
@@ -75,6 +79,8 @@ serveAsProcess(async (settings, reach) => {
       ...keyCommands(gateway),
       recover: () => gateway.recover(),
       rollUp: () => gateway.rollUp(),
+      seal: () => gateway.evidence.seal(),
+      verify: (anchors) => verifyLogs(gateway, anchors),
       watch: () => watch.start(),
       watched: () => watch.stop(),
       memory: () => process.memoryUsage.rss(),
@@ -93,6 +99,11 @@ function eachKey({ requestsOfEachKey: requests }: ProcessSettings): readonly Bud
   return requests === undefined
     ? []
     : [{ id: "each", scope: { each: "key" }, limit: { requests }, period: "total" }];
+}
+
+function evidenceOf({ signingKey: privateKey }: ProcessSettings) {
+  if (privateKey === undefined) return {};
+  return { evidence: { signer: ed25519Signer({ name: "tollgate.example", privateKey }) } };
 }
 
 function setMachineClockAhead(milliseconds: number): void {

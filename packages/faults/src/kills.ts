@@ -1,7 +1,9 @@
 /**
  * `npm run faults -- kills --kills 100 --seed 7 --store postgres`: kills a gateway under load, over and over, on one SQLite
- * file (the default) or in one schema of PostgreSQL.
+ * file (the default) or in one schema of PostgreSQL. It seals its evidence all the time. At the end, every leaf is sealed,
+ * and the logs hold with every checkpoint that was seen in between.
  */
+import { generateKeyPairSync } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as pause } from "node:timers/promises";
 import type { GatewayProcess } from "@tollgate/testing";
@@ -14,6 +16,7 @@ import { seededRandom } from "./random.ts";
 import { readAnswer } from "./read-answer.ts";
 import { openDatabase } from "./stores/database-location.ts";
 import { answerTo } from "./upstream-wires.ts";
+import { isVerifiedLogs } from "./verified-logs.ts";
 
 const concurrency = 8;
 const maxLoadMs = 400;
@@ -41,17 +44,22 @@ const processes = await openProcesses(
   (exchange) => exchange.send(answerTo(exchange)),
   server === null ? undefined : { url: server.url, schema: "tollgate" },
 );
+const { privateKey } = generateKeyPairSync("ed25519");
+const signingKey = privateKey.export({ format: "pem", type: "pkcs8" }).toString();
+const start = (): Promise<GatewayProcess> => processes.start({ signingKey });
 const failures: string[] = [];
+const anchors: string[] = [];
 let acknowledged = 0;
 let recovered = 0;
 let killed = 0;
 
-let next = processes.start();
+let next = start();
 for (; killed < kills && performance.now() - started < maxSeconds * 1_000; killed++) {
   const gateway = await next;
   // The next process starts during the load, and recovers nothing yet.
-  next = processes.start();
+  next = start();
   recovered += await recover(gateway, killed + 1);
+  if (killed % killsBetweenChecks === 0) await verify(gateway);
   const isFolding = killed % 3 === 2;
   const completed = await loadUntilKilled(gateway, {
     afterAnswer: !isFolding,
@@ -66,6 +74,10 @@ for (; killed < kills && performance.now() - started < maxSeconds * 1_000; kille
 const last = await next;
 recovered += await recover(last, killed + 2);
 const folded = await last.command("rollUp");
+await last.command("seal");
+const sealed = await verify(last);
+const { leaves } = await processes.dump();
+if (sealed !== leaves.length) failures.push(`${leaves.length} leaves, but ${sealed} are in a log`);
 failures.push(...integrity(), ...(await processes.problems()));
 const steps = await processes.steps();
 const open = steps.filter(({ outcome }) => outcome === null).length;
@@ -74,7 +86,7 @@ await processes.close();
 await server?.stop();
 
 process.stdout.write(
-  `${killed} kills in ${seconds} s: ${steps.length} Steps, ${acknowledged} acknowledged, ${recovered} recovered, ${open} open, ${folded} folded at the end\n`,
+  `${killed} kills in ${seconds} s: ${steps.length} Steps, ${acknowledged} acknowledged, ${recovered} recovered, ${open} open, ${folded} folded at the end, ${sealed} leaves sealed\n`,
 );
 for (const failure of failures) process.stdout.write(`  ${failure}\n`);
 process.stdout.write(
@@ -89,6 +101,15 @@ async function recover(gateway: GatewayProcess, life: number): Promise<number> {
   return before - (await processes.openSteps());
 }
 
+/** Verifies every log and all checkpoints seen so far. Returns how many leaves are sealed. */
+async function verify(gateway: GatewayProcess): Promise<number> {
+  const verified = await gateway.command("verify", anchors);
+  if (!isVerifiedLogs(verified)) throw new Error("The process didn't verify its logs.");
+  failures.push(...verified.problems);
+  anchors.push(...verified.anchors);
+  return verified.leaves;
+}
+
 /** Sends requests on several connections until the process is killed. Returns the decisions with complete answers. */
 async function loadUntilKilled(
   gateway: GatewayProcess,
@@ -98,6 +119,7 @@ async function loadUntilKilled(
   const answered = Promise.withResolvers<void>();
   let isAlive = true;
   const fold = gateway.command("rollUp").catch(() => null);
+  const seal = sealWhile(gateway, () => isAlive);
   const load = Array.from({ length: concurrency }, async (_, worker) => {
     for (let request = 0; isAlive; request++) {
       const id = await ask(processes, gateway, worker + request).catch(() => null);
@@ -111,8 +133,17 @@ async function loadUntilKilled(
   await pause(life);
   isAlive = false;
   await gateway.kill();
-  await Promise.all([fold, ...load]);
+  await Promise.all([fold, seal, ...load]);
   return completed;
+}
+
+/** Seals again and again until the process is killed. */
+async function sealWhile(gateway: GatewayProcess, isAlive: () => boolean): Promise<void> {
+  try {
+    while (isAlive()) await gateway.command("seal");
+  } catch (thrown) {
+    if (isAlive()) failures.push(`sealing: ${thrown}`);
+  }
 }
 
 /** Asks every endpoint in turn. Returns the decision of a complete answer, or null if the answer was cut. */
