@@ -112,7 +112,7 @@ export const cells: readonly Cell[] = [
     ...short,
   },
   // A request without ids continues one of its key's 100 newest Sessions. 64 clients of one key could push one out.
-  { name: "tools", workload: { kind: "tools" }, keys: 8, ...short },
+  { name: "tools", workload: { kind: "tools" }, ...short, concurrency: 32 },
   { name: "responses", workload: { kind: "responses" }, ...short },
   { name: "keys", workload: plain, keys: 1_000, ...short },
   { name: "failures", workload: { kind: "single", model: "flaky" }, fails: true, ...short },
