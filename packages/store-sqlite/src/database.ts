@@ -4,7 +4,7 @@ import { createConnection, type SqliteClient, type SqliteConnection } from "./co
 import { storeFailure, waitWhileBusy } from "./failure.ts";
 import { createGroupCommit, type WriteOperation } from "./group-commit.ts";
 import { migrate, requireSchema } from "./schema.ts";
-import { createTransactions, type RunInTransaction } from "./transaction.ts";
+import { createTransactions, type Transactions } from "./transaction.ts";
 
 /** The connection of a store, opened on first use. */
 export interface Database {
@@ -28,7 +28,7 @@ interface ClientSource {
 
 export function createDatabase({ open, isMissing, ownsClient }: ClientSource): Database {
   let opened: SqliteConnection | null = null;
-  let inTransaction: RunInTransaction | null = null;
+  let transactions: Transactions | null = null;
   let isCurrent = false;
   let closed = false;
 
@@ -43,13 +43,14 @@ export function createDatabase({ open, isMissing, ownsClient }: ClientSource): D
     isCurrent = true;
     return connection;
   };
-  const transact: RunInTransaction = (work) => {
-    inTransaction ??= createTransactions(ready());
-    return inTransaction(work);
+  const transact: Transactions["run"] = (work) => {
+    transactions ??= createTransactions(ready());
+    return transactions.run(work);
   };
   const groupCommit = createGroupCommit({
     immediately: transact,
     whenUnlocked: (work) => waitWhileBusy(() => transact(work)),
+    isShared: () => transactions?.isShared() ?? false,
   });
 
   const write = <Result>(operation: WriteOperation<Result>): Promise<Result> =>
@@ -76,7 +77,7 @@ export function createDatabase({ open, isMissing, ownsClient }: ClientSource): D
       closed = true;
       log.close();
       if (ownsClient) opened?.close();
-      [opened, inTransaction] = [null, null];
+      [opened, transactions] = [null, null];
     },
   };
 }

@@ -22,8 +22,8 @@ export function storeFailure(problem: string, cause?: unknown): Error {
 
 /** Limits of waiting for another process's lock, in milliseconds. */
 const maxWait = 2_000;
-const minPause = 2;
-const maxPause = 25;
+const minPause = 1;
+export const maxPause = 4;
 
 /**
  * Retries while another connection holds the lock, and rejects after two seconds. SQLite's own wait would block the event

@@ -1,5 +1,5 @@
 import { nextTick } from "node:process";
-import { isBusy, storeFailure } from "./failure.ts";
+import { isBusy, maxPause, storeFailure } from "./failure.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** A write within a transaction. Runs again if the transaction is rolled back. */
@@ -24,6 +24,8 @@ interface Commit {
   immediately(work: Work): void;
   /** Waits while another connection holds the lock. */
   whenUnlocked(work: Work): Promise<void>;
+  /** Whether another connection writes, too. */
+  isShared(): boolean;
 }
 
 interface QueuedWrite {
@@ -38,12 +40,23 @@ const maxQueueLength = 10_000;
 export function createGroupCommit(commit: Commit): GroupCommit {
   const queue: QueuedWrite[] = [];
   let isFlushing = false;
+  /** When the last group ended. Monotonic. */
+  let endedAt = Number.NEGATIVE_INFINITY;
   let drained: (() => void)[] = [];
 
-  /** Requests that arrived together write before the next tick, so they share a group. No group waits on a timer. */
+  /** Requests that arrived together write before the next tick, so they share a group. */
   function flushSoon(): void {
     isFlushing = true;
-    nextTick(flush);
+    flushBy(nextTick);
+  }
+  /**
+   * If another process writes too, leaves the lock free for its longest pause after each group. Otherwise, this process would
+   * take the lock again before the other one tries.
+   */
+  function flushBy(schedule: (run: () => void) => void): void {
+    const rest = commit.isShared() ? endedAt + maxPause - performance.now() : 0;
+    if (rest > 0) setTimeout(flush, rest);
+    else schedule(flush);
   }
   function flush(): void {
     const members = queue.splice(0, maxGroupSize);
@@ -57,9 +70,10 @@ export function createGroupCommit(commit: Commit): GroupCommit {
     flushNext();
   }
   function flushNext(): void {
+    endedAt = performance.now();
     if (queue.length > 0) {
       // Between groups, the event loop handles everything else.
-      setImmediate(flush);
+      flushBy(setImmediate);
       return;
     }
     isFlushing = false;

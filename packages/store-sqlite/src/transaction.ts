@@ -15,8 +15,16 @@ const readNumbers = `SELECT budgets_version, (SELECT max(sequence) FROM leaves) 
   FROM store_state WHERE id = 1`;
 const writeVersion = "UPDATE store_state SET budgets_version = :budgets_version WHERE id = 1";
 
-/** Runs `work` in one transaction. Commits when it returns, rolls back when it throws. */
-export type RunInTransaction = <Result>(work: (transaction: Transaction) => Result) => Result;
+/** The transactions of one connection. */
+export interface Transactions {
+  /** Runs `work` in one transaction. Commits when it returns, rolls back when it throws. */
+  run<Result>(work: (transaction: Transaction) => Result): Result;
+  /** Whether a transaction found within the last 100 ms that another connection had written. */
+  isShared(): boolean;
+}
+
+/** Longer than other processes that write all the time leave between two commits. Milliseconds. */
+const sharedMs = 100;
 
 /** The last number of the store's sequence, and the version of its budgets. */
 interface StoreState {
@@ -25,12 +33,13 @@ interface StoreState {
 }
 
 /**
- * The transactions of one connection. Each reads and writes the store's numbers at most once, for all its writes. The
+ * Creates the transactions of a connection. Each reads and writes the store's numbers at most once, for all its writes. The
  * numbers and the known rows are kept for the next transaction unless another connection wrote.
  */
-export function createTransactions(connection: SqliteConnection): RunInTransaction {
+export function createTransactions(connection: SqliteConnection): Transactions {
   const driver = createDriver(connection);
   let version: number | null = null;
+  let sharedAt = Number.NEGATIVE_INFINITY;
   let state: StoreState | null = null;
 
   const forget = (): void => {
@@ -40,11 +49,12 @@ export function createTransactions(connection: SqliteConnection): RunInTransacti
   const begin = (): StoreState => {
     // Changes exactly when another connection commits.
     const current = readRow(connection.get("PRAGMA data_version", {})).integer("data_version");
+    if (version !== null && current !== version) sharedAt = performance.now();
     if (current !== version) forget();
     version = current;
     return state ?? readState(connection);
   };
-  return (work) => {
+  const run = <Result>(work: (transaction: Transaction) => Result): Result => {
     connection.file.check();
     connection.exec("BEGIN IMMEDIATE");
     try {
@@ -61,6 +71,7 @@ export function createTransactions(connection: SqliteConnection): RunInTransacti
       throw error;
     }
   };
+  return { run, isShared: () => performance.now() - sharedAt < sharedMs };
 }
 
 function createTransaction(

@@ -150,6 +150,31 @@ it("rejects writes and those queued behind them if the database stays locked (F3
   expect(await store.openStep(stepIntent("after"))).toMatchObject({ opened: true });
 });
 
+it("leaves the lock to another process between two groups of writes (F40)", async () => {
+  const filename = temporaryFile();
+  const store = sqliteStore({ filename });
+  onTestFinished(() => store.close());
+  await store.migrate();
+  await insertKey(store);
+  const other = new DatabaseSync(filename);
+  onTestFinished(() => other.close());
+  const countSteps = () => Number(other.prepare("SELECT count(*) AS n FROM steps").get()?.["n"]);
+  let leftFree = false;
+  // A process that is stalled between two groups leaves nothing free, so one of several tries is enough.
+  for (let round = 0; round < 20 && !leftFree; round++) {
+    other.exec(`PRAGMA user_version = ${round + 1}`);
+    const before = countSteps();
+    const ids = Array.from({ length: 60 }, (_, at) => `step ${round}-${at}`);
+    const [first, ...others] = ids.map((id) => store.openStep(stepIntent(id)));
+    await first;
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+    leftFree = countSteps() < before + 60;
+    await Promise.all(others);
+    expect(countSteps()).toBe(before + 60);
+  }
+  expect(leftFree).toBe(true);
+});
+
 it("removes processes with a lapsed lease once they have no open Steps", async () => {
   const filename = temporaryFile();
   const store = sqliteStore({ filename });
