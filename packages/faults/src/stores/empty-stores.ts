@@ -34,9 +34,12 @@ export const emptySqliteStores: EmptyStores = {
   close: async () => {},
 };
 
+/** A connection remembers something of each schema that was dropped, which makes the next one slower. So it is replaced. */
+const usesPerConnection = 2_000;
+
 /** Opens stores in schemas of one database, over one connection, so concurrent calls run in order. */
 export function emptyPostgresStores(url: string): EmptyStores {
-  const pool = new pg.Pool({ connectionString: url, max: 1 });
+  const pool = new pg.Pool({ connectionString: url, max: 1, maxUses: usesPerConnection });
   // The server may stop first.
   pool.on("error", () => {});
   let count = 0;
