@@ -11,7 +11,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { checkBudgets, checkEvidence, checkQuiet, checkUsage } from "@tollgate/testing";
 import { startPostgres } from "@tollgate/testing/postgres";
 import { createSecrets } from "./load/keys.ts";
-import { readLedger } from "./load/read-ledger.ts";
+import { lostAnswers, readLedger } from "./load/read-ledger.ts";
 import { startWorkers } from "./load/workers.ts";
 import { openDatabase } from "./stores/database-location.ts";
 
@@ -49,10 +49,7 @@ const store = openDatabase(place);
 const ledger = await readLedger(store, { organizationId, budgetId: "each-key" });
 await store.close();
 await server.stop();
-const completed = new Set(
-  ledger.steps.filter(({ outcome }) => outcome === "completed").map(({ id }) => id),
-);
-const lost = acknowledged.filter((id) => !completed.has(id));
+const lost = lostAnswers(ledger, acknowledged);
 const problems = [checkUsage, checkEvidence, checkBudgets, checkQuiet].flatMap((check) =>
   check(ledger),
 );

@@ -7,7 +7,7 @@ import { checkBudgets, checkEvidence, checkQuiet, checkUsage } from "@tollgate/t
 import { startPostgres } from "@tollgate/testing/postgres";
 import { readNumbers } from "./arguments.ts";
 import { createSecrets } from "./load/keys.ts";
-import { readLedger } from "./load/read-ledger.ts";
+import { lostAnswers, readLedger } from "./load/read-ledger.ts";
 import { startWorkers } from "./load/workers.ts";
 import { seededRandom } from "./random.ts";
 import { openDatabase } from "./stores/database-location.ts";
@@ -38,11 +38,8 @@ const store = openDatabase(place);
 const ledger = await readLedger(store, { organizationId, budgetId: "each-key" });
 await store.close();
 await server.stop();
-const completed = new Set(
-  ledger.steps.filter(({ outcome }) => outcome === "completed").map(({ decisionId }) => decisionId),
-);
 const acknowledged = reports.flatMap((report) => report.acknowledged);
-const lost = acknowledged.filter((id) => !completed.has(id));
+const lost = lostAnswers(ledger, acknowledged);
 const failed = reports.reduce((sum, report) => sum + report.failed, 0);
 const problems = [checkUsage, checkEvidence, checkBudgets, checkQuiet].flatMap((check) =>
   check(ledger),

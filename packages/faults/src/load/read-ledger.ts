@@ -18,3 +18,14 @@ export async function readLedger(
     usage: [],
   };
 }
+
+/** Of the decisions whose complete answers a client got, those without a completed Step. */
+export function lostAnswers(
+  { steps }: Pick<StoreDump, "steps">,
+  acknowledged: readonly string[],
+): readonly string[] {
+  const completed = new Set<string>();
+  for (const { outcome, decisionId } of steps)
+    if (outcome === "completed") completed.add(decisionId);
+  return acknowledged.filter((decisionId) => !completed.has(decisionId));
+}
