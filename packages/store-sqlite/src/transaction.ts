@@ -19,12 +19,13 @@ const writeVersion = "UPDATE store_state SET budgets_version = :budgets_version 
 export interface Transactions {
   /** Runs `work` in one transaction. Commits when it returns, rolls back when it throws. */
   run<Result>(work: (transaction: Transaction) => Result): Result;
-  /** Whether a transaction found within the last 100 ms that another connection had written. */
+  /** Whether at least two transactions of the last 100 ms found that another connection had written. */
   isShared(): boolean;
 }
 
 /** Longer than other processes that write all the time leave between two commits. Milliseconds. */
 const sharedMs = 100;
+const never = Number.NEGATIVE_INFINITY;
 
 /** The last number of the store's sequence, and the version of its budgets. */
 interface StoreState {
@@ -39,7 +40,8 @@ interface StoreState {
 export function createTransactions(connection: SqliteConnection): Transactions {
   const driver = createDriver(connection);
   let version: number | null = null;
-  let sharedAt = Number.NEGATIVE_INFINITY;
+  /** When the last two transactions began that found another connection's writes. Monotonic. */
+  let foundOthersAt: readonly [earlier: number, last: number] = [never, never];
   let state: StoreState | null = null;
 
   const forget = (): void => {
@@ -49,7 +51,8 @@ export function createTransactions(connection: SqliteConnection): Transactions {
   const begin = (): StoreState => {
     // Changes exactly when another connection commits.
     const current = readRow(connection.get("PRAGMA data_version", {})).integer("data_version");
-    if (version !== null && current !== version) sharedAt = performance.now();
+    if (version !== null && current !== version)
+      foundOthersAt = [foundOthersAt[1], performance.now()];
     if (current !== version) forget();
     version = current;
     return state ?? readState(connection);
@@ -71,7 +74,7 @@ export function createTransactions(connection: SqliteConnection): Transactions {
       throw error;
     }
   };
-  return { run, isShared: () => performance.now() - sharedAt < sharedMs };
+  return { run, isShared: () => performance.now() - foundOthersAt[0] < sharedMs };
 }
 
 function createTransaction(

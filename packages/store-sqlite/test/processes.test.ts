@@ -162,7 +162,10 @@ it("leaves the lock to another process between two groups of writes (F40)", asyn
   let leftFree = false;
   // A process that is stalled between two groups leaves nothing free, so one of several tries is enough.
   for (let round = 0; round < 20 && !leftFree; round++) {
-    other.exec(`PRAGMA user_version = ${round + 1}`);
+    for (const write of [1, 2]) {
+      other.exec(`PRAGMA user_version = ${2 * round + write}`);
+      await store.openStep(stepIntent(`noticing ${round}-${write}`));
+    }
     const before = countSteps();
     const ids = Array.from({ length: 60 }, (_, at) => `step ${round}-${at}`);
     const [first, ...others] = ids.map((id) => store.openStep(stepIntent(id)));

@@ -18,7 +18,7 @@ import {
 } from "../provider-state.ts";
 import { mapped, type Reader, schemaOf, withSchema, wrongValue } from "../read.ts";
 import { callId, content, identifier, oneOf, text } from "../scalars.ts";
-import { countLostReasoning, requireSmallStates } from "./item-state.ts";
+import { countNewlyLost, requireSmallStates } from "./item-state.ts";
 import {
   type ContentPart,
   type FunctionCallItem,
@@ -211,9 +211,9 @@ const listed = listOf(inputItem, {
 const list: Reader<readonly InputItem[]> = withSchema(
   (value, path, reading) => {
     const read = listed(value, path, reading);
-    requireSmallStates(read, path);
-    // Reasoning lost by earlier items was already counted.
-    const lost = countLostReasoning(read) - countLostReasoning(reading.known.items ?? []);
+    const known = reading.known.items?.length ?? 0;
+    requireSmallStates(read, path, known);
+    const lost = countNewlyLost(read, known);
     for (let noted = 0; noted < lost; noted++) reading.noteDropped("reasoning");
     reading.conversationRead();
     return read;
