@@ -127,8 +127,11 @@ describe.each(stores)("sums by hour on %s", (_, open) => {
     await (await slow).text();
     await Promise.all([gateway.rollUp(), another.gateway.rollUp(), gateway.rollUp()]);
     expect((await rows()).length).toBeGreaterThan(0);
+    // Grouped by host, the Steps themselves are added up.
+    const ofHosts = await gateway.steps.summarize({ organizationId }, ["host"]);
+    const completionTokens = ofHosts.reduce((sum, row) => sum + row.completionTokens, 0);
     expect(await gateway.steps.summarize({ organizationId }, [])).toMatchObject([
-      { steps: 3, attempts: 3 },
+      { steps: 3, attempts: 3, completionTokens },
     ]);
   });
 
