@@ -14,6 +14,7 @@ import {
   type Step,
   type StepReply,
   type StepSettlement,
+  toHex,
 } from "@tollgate/core/store";
 import { chainHead, chainLength } from "./chain.ts";
 import { settleClaim } from "./claims.ts";
@@ -100,8 +101,7 @@ function runningAttempt({ attempts }: Step): Attempt {
 /** An attempt's end as recorded with the Step. Its holds record the charge, and an error record has the provider's message. */
 export function attemptEndRecord(settlement: AttemptSettlement): AttemptEnd {
   const { number, charge, error, ...end } = settlement;
-  const commitment = error && Buffer.from(error.contentCommitment).toString("hex");
-  return { ...end, error: commitment === null ? null : { message: null, commitment } };
+  return { ...end, error: error && { message: null, commitment: toHex(error.contentCommitment) } };
 }
 
 /** The provider's error message of an attempt, if it has one. It is content, which only Sessions keep. */
