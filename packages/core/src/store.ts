@@ -68,5 +68,4 @@ export {
   usageHours,
 } from "./domain/usage-hours.ts";
 export { GatewayError } from "./errors/gateway-error.ts";
-export { toHex } from "./kernel/digest.ts";
 export { createInFlight, type InFlight } from "./kernel/in-flight.ts";

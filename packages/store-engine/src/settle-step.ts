@@ -14,7 +14,6 @@ import {
   type Step,
   type StepReply,
   type StepSettlement,
-  toHex,
 } from "@tollgate/core/store";
 import { chainHead, chainLength } from "./chain.ts";
 import { settleClaim } from "./claims.ts";
@@ -101,7 +100,8 @@ function runningAttempt({ attempts }: Step): Attempt {
 /** An attempt's end as recorded with the Step. Its holds record the charge, and an error record has the provider's message. */
 export function attemptEndRecord(settlement: AttemptSettlement): AttemptEnd {
   const { number, charge, error, ...end } = settlement;
-  return { ...end, error: error && { message: null, commitment: toHex(error.contentCommitment) } };
+  const commitment = error && Buffer.from(error.contentCommitment).toString("hex");
+  return { ...end, error: commitment === null ? null : { message: null, commitment } };
 }
 
 /** The provider's error message of an attempt, if it has one. It is content, which only Sessions keep. */

@@ -21,7 +21,6 @@ import {
   type SealedConnection,
   type StorePage,
   type StorePaging,
-  toHex,
 } from "@tollgate/core/store";
 import type { HoldRecord } from "@tollgate/store-engine";
 import { mapPage, type Place, sortedPage } from "./page.ts";
@@ -44,7 +43,7 @@ export function createKeyRepository(state: State): KeyRepository {
       return withSalt(state, row);
     },
     async findByDigest(digest, at) {
-      const secret = state.secrets.get(toHex(digest));
+      const secret = state.secrets.get(hexOf(digest));
       if (!secret || (secret.expiresAt !== null && secret.expiresAt <= at)) return null;
       return { ...withSalt(state, secret.keyRow), secretEndsAt: secret.expiresAt };
     },
@@ -74,7 +73,7 @@ export function createKeyRepository(state: State): KeyRepository {
       const row = state.keys.get(organizationId, id);
       if (!row || row.key.prefix === "") return null;
       requireFreeDigest(state, digest, row);
-      if (state.secrets.has(toHex(digest))) return row.key;
+      if (state.secrets.has(hexOf(digest))) return row.key;
       if (!keyIsLive(row.key, at)) return null;
       check?.(row.key);
       for (const secret of row.secrets)
@@ -130,15 +129,19 @@ function compareBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
+function hexOf(digest: Uint8Array): string {
+  return Buffer.from(digest).toString("hex");
+}
+
 function addSecret(state: State, keyRow: KeyRow, digest: Uint8Array): void {
   const secret: SecretRow = { keyRow, expiresAt: null };
   keyRow.secrets.push(secret);
-  state.secrets.set(toHex(digest), secret);
+  state.secrets.set(hexOf(digest), secret);
 }
 
 /** A secret belongs to one key. The same key may pass it again, because a caller may repeat a call. */
 function requireFreeDigest(state: State, digest: Uint8Array, row: KeyRow): void {
-  const holder = state.secrets.get(toHex(digest))?.keyRow;
+  const holder = state.secrets.get(hexOf(digest))?.keyRow;
   if (holder && (holder.id !== row.id || holder.organizationId !== row.organizationId))
     throw new GatewayError("invalid_argument", "The secret belongs to another key.");
 }
@@ -265,13 +268,13 @@ const nobody = "";
 export function createAdminTokenRepository(state: State): AdminTokenRepository {
   const { adminTokens } = state;
   const withDigest = (digest: Uint8Array): AdminTokenRow | undefined => {
-    const hex = toHex(digest);
+    const hex = hexOf(digest);
     return adminTokens.all({ tenant: nobody, matches: (row) => row.digest === hex })[0];
   };
   return {
     async insert({ token, digest, leaf }) {
       if (withDigest(digest) !== undefined) return;
-      const row = { id: token.id, organizationId: nobody, token, digest: toHex(digest) };
+      const row = { id: token.id, organizationId: nobody, token, digest: hexOf(digest) };
       if (adminTokens.insert(row)) state.leaves.insert(leaf);
     },
     findByDigest: async (digest) => withDigest(digest)?.token ?? null,

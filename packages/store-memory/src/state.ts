@@ -20,7 +20,6 @@ import {
   type StorePage,
   type StorePaging,
   type Tenant,
-  toHex,
   type UsageDetail,
   type UsageHour,
 } from "@tollgate/core/store";
@@ -125,13 +124,13 @@ function leavesWith(changes: Table<LeafRow>, logs: Map<string, Log>): Leaves {
   const leaves = createTable<LeafRow>("leaves");
   return {
     page: leaves.page,
-    insert({ id, organizationId, kind, at, meta, hash }) {
-      const row = { id, organizationId, kind, at, meta, hash: toHex(hash) };
+    insert({ hash, ...leaf }) {
+      const row = { ...leaf, hash: Buffer.from(hash).toString("hex") };
       if (!leaves.insert(row)) return;
-      const log = logs.get(organizationId);
-      if (log) log.leaves.push(row);
-      else logs.set(organizationId, { leaves: [row], checkpoints: [] });
-      if (isChangeKind(kind)) changes.insert(row);
+      const log = logs.get(leaf.organizationId) ?? { leaves: [], checkpoints: [] };
+      logs.set(leaf.organizationId, log);
+      log.leaves.push(row);
+      if (isChangeKind(leaf.kind)) changes.insert(row);
     },
   };
 }

@@ -1,4 +1,3 @@
-import { toHex } from "@tollgate/core/store";
 import type { RetentionView, SessionState, View } from "@tollgate/store-engine";
 import { claimKeyOf, type SessionRow, type State } from "./state.ts";
 
@@ -102,7 +101,7 @@ function oldStepsOf({ steps }: State, organizationId: string, before: number): r
 /** The Sessions whose head is the chain's value at their length. */
 function matching(rows: readonly SessionRow[], chain: Uint8Array): readonly SessionState[] {
   if (rows.length === 0) return [];
-  const values = toHex(chain);
+  const values = Buffer.from(chain.buffer, chain.byteOffset, chain.byteLength).toString("hex");
   const matches: SessionState[] = [];
   for (const { record } of rows) {
     const { head, length } = record;

@@ -1,4 +1,4 @@
-import { sha256Of, toHex } from "../kernel/digest.ts";
+import { sha256Of } from "../kernel/digest.ts";
 import type { EvidenceLeaf } from "./evidence-leaf.ts";
 
 /** The facts about an opened Step that only the store knows, inside its transaction. */
@@ -35,7 +35,7 @@ function assignmentJson(assignment: StepAssignment): string {
   return JSON.stringify({
     branchedFromSessionId,
     commonLength,
-    contentCommitment: contentCommitment && toHex(contentCommitment),
+    contentCommitment: contentCommitment && Buffer.from(contentCommitment).toString("hex"),
     sessionId,
     turnId,
   });

@@ -14,7 +14,6 @@ import type { DecisionRefusal, PolicyDecision, TargetChoice } from "../domain/po
 import type { Price, Rates, TierPrice } from "../domain/price.ts";
 import type { AttemptStart } from "../domain/step.ts";
 import type { Usage } from "../domain/usage.ts";
-import { toHex } from "../kernel/digest.ts";
 import { type Json, stableJson } from "../kernel/stable-json.ts";
 
 interface LeafHead {
@@ -53,7 +52,7 @@ export function openedLeaf(id: string, intent: Omit<StepIntent, "leaf">): LeafTe
     endpoint: intent.endpoint,
     holds: intent.holds.map(holdFacts),
     id,
-    instructions: intent.instructions && toHex(intent.instructions.contentCommitment),
+    instructions: intent.instructions && hex(intent.instructions.contentCommitment),
     key: owner.keyId,
     kind,
     organization: organizationId,
@@ -69,7 +68,7 @@ export function openedLeaf(id: string, intent: Omit<StepIntent, "leaf">): LeafTe
 }
 
 function chainFacts({ chain }: TranscriptIntent): object {
-  return { head: toHex(chain.subarray(-32)), length: chain.length / 32 };
+  return { head: hex(chain.subarray(-32)), length: chain.length / 32 };
 }
 
 export function attemptLeaf(id: string, intent: Omit<AttemptIntent, "leaf">): EvidenceLeaf {
@@ -102,10 +101,10 @@ export function settledLeaf(id: string, settlement: Omit<StepSettlement, "leaf">
     organization: organizationId,
     outcome: settlement.outcome,
     reason: settlement.reason,
-    reasoning: settlement.reasoning ? toHex(settlement.reasoning.contentCommitment) : undefined,
+    reasoning: settlement.reasoning ? hex(settlement.reasoning.contentCommitment) : undefined,
     reply: reply && {
-      commitment: toHex(reply.contentCommitment),
-      head: reply.chain.length === 0 ? null : toHex(reply.chain.subarray(-32)),
+      commitment: hex(reply.contentCommitment),
+      head: reply.chain.length === 0 ? null : hex(reply.chain.subarray(-32)),
     },
     response: settlement.response?.id ?? null,
     step: settlement.stepId,
@@ -256,7 +255,7 @@ function endFacts(end: AttemptSettlement): object {
     bodySha256: end.bodySha256,
     costBasis: end.costBasis,
     costNanoUsd: end.costNanoUsd,
-    error: end.error ? toHex(end.error.contentCommitment) : undefined,
+    error: end.error ? hex(end.error.contentCommitment) : undefined,
     host: end.host,
     number: end.number,
     outcome: end.outcome,
@@ -289,4 +288,8 @@ function usageFacts(usage: Usage): object {
 
 function holdFacts({ amount, budgetId, limit, mode, periodStart, subject, unit }: Hold): object {
   return { amount, budgetId, limit, mode, periodStart, subject, unit };
+}
+
+function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("hex");
 }

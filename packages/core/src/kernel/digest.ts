@@ -18,11 +18,6 @@ export function sha256Hex(data: string | Uint8Array): string {
   return hash("sha256", data, "hex");
 }
 
-/** Bytes in hex, without copying them first. */
-export function toHex(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
-}
-
 /** A scratch buffer for joining short parts. Its contents are only valid within one call. */
 const scratch = Buffer.allocUnsafeSlow(65_536);
 

@@ -402,7 +402,6 @@ export function priceUnknown(priced: { readonly price: Price | null }): GatewayE
   );
 }
 
-/** Names the budget and the end of its period, but no amounts. */
 /** The event of a budget without room for a hold. */
 export function exhausted(
   hold: Hold,

@@ -1,8 +1,8 @@
-import { endpointNames, type KeptAnswer, toHex } from "@tollgate/core/store";
+import { endpointNames, type KeptAnswer } from "@tollgate/core/store";
 import type { ClaimKey, ClaimName, ClaimRecord, SettledClaim } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
-import { fromHex } from "./session-row.ts";
+import { fromHex, toHex } from "./session-row.ts";
 
 /** The columns of a claim's row. */
 export const claimColumns = [

@@ -1,4 +1,4 @@
-import { type Session, toHex } from "@tollgate/core/store";
+import type { Session } from "@tollgate/core/store";
 import type { SessionState } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
@@ -75,4 +75,8 @@ export function sessionRecordFromRow(row: unknown): SessionState {
 
 export function fromHex(digest: string): Uint8Array {
   return Buffer.from(digest, "hex");
+}
+
+export function toHex(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
 }

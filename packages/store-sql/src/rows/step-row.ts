@@ -8,12 +8,11 @@ import {
   type Metadata,
   type Step,
   type StepOutcome,
-  toHex,
 } from "@tollgate/core/store";
 import type { StepRecord } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
-import { fromHex } from "./session-row.ts";
+import { fromHex, toHex } from "./session-row.ts";
 
 /** The columns that are written when a Step opens. */
 export const stepColumns = [

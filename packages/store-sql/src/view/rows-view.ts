@@ -1,10 +1,10 @@
-import { toHex } from "@tollgate/core/store";
 import type { ResponseView, View } from "@tollgate/store-engine";
 import type { SqlDialect } from "../dialect.ts";
 import { counterFromRow, holdFromRow } from "../rows/budget-row.ts";
 import { claimFromRow, claimKeyToRow, claimNameFromRow } from "../rows/claim-row.ts";
 import { correctionFromRow } from "../rows/correction-row.ts";
 import { readRow } from "../rows/row-reader.ts";
+import { toHex } from "../rows/session-row.ts";
 import { stepRecordFromRow } from "../rows/step-row.ts";
 import { administrationStatements } from "../statements/administration.ts";
 import { claimStatements } from "../statements/claim.ts";

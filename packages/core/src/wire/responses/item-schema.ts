@@ -18,7 +18,7 @@ import {
 } from "../provider-state.ts";
 import { mapped, type Reader, schemaOf, withSchema, wrongValue } from "../read.ts";
 import { callId, content, identifier, oneOf, text } from "../scalars.ts";
-import { countNewlyLost, requireSmallStates } from "./item-state.ts";
+import { countLostReasoning, requireSmallStates, startOfLastAnswer } from "./item-state.ts";
 import {
   type ContentPart,
   type FunctionCallItem,
@@ -212,8 +212,9 @@ const list: Reader<readonly InputItem[]> = withSchema(
   (value, path, reading) => {
     const read = listed(value, path, reading);
     const known = reading.known.items?.length ?? 0;
-    requireSmallStates(read, path, known);
-    const lost = countNewlyLost(read, known);
+    const from = startOfLastAnswer(read, known);
+    requireSmallStates(read, path, from);
+    const lost = countLostReasoning(read.slice(from)) - countLostReasoning(read.slice(from, known));
     for (let noted = 0; noted < lost; noted++) reading.noteDropped("reasoning");
     reading.conversationRead();
     return read;

@@ -59,7 +59,7 @@ export function showsNothing({ summary, content, encrypted_content }: CarriedRea
 }
 
 /** How many reasoning items have no answer after them. They belong to no message, so no provider gets them. */
-function countLostReasoning(items: readonly InputItem[]): number {
+export function countLostReasoning(items: readonly InputItem[]): number {
   let lost = 0;
   let waiting: ReasoningItem[] = [];
   let isAnswering = false;
@@ -80,33 +80,23 @@ function countLostReasoning(items: readonly InputItem[]): number {
   return lost;
 }
 
-/** How many reasoning items are lost besides those of the first `known` items, which were counted earlier. */
-export function countNewlyLost(items: readonly InputItem[], known: number): number {
-  const from = startOfLastAnswer(items, known);
-  return countLostReasoning(items.slice(from)) - countLostReasoning(items.slice(from, known));
-}
-
-/** Refuses input if its items would form a message with too much state. The first `known` items were checked earlier. */
-export function requireSmallStates(items: readonly InputItem[], path: string, known: number): void {
+/** Refuses input if its items, from one on, would form a message with too much state. */
+export function requireSmallStates(items: readonly InputItem[], path: string, from: number): void {
   let bytes = 0;
-  for (let index = startOfLastAnswer(items, known); index < items.length; index++) {
-    const item = items[index];
-    if (item === undefined) return;
+  for (const [at, item] of items.slice(from).entries()) {
     const isSpoken = joinsAnswer(item);
     bytes = (isSpoken ? bytes : 0) + bytesOfItem(item);
-    requireSmallState(bytes, `${path}[${index}]`);
+    requireSmallState(bytes, `${path}[${from + at}]`);
     if (!isSpoken) bytes = 0;
   }
 }
 
-/** Where the answer begins, among the first `known` items, that later items may still join. */
-function startOfLastAnswer(items: readonly InputItem[], known: number): number {
-  let from = known;
-  for (let item = items[from - 1]; item && mayJoinAnswer(item); item = items[from - 1]) from--;
-  return from;
+/** Where the answer begins, among the first `known` items, that later ones may still join. */
+export function startOfLastAnswer(items: readonly InputItem[], known: number): number {
+  return items.findLastIndex((item, at) => at < known && !mayJoinAnswer(item)) + 1;
 }
 
-/** Also true for a reference, which is resolved later and may be an answer. */
+/** A reference is resolved later, and may be an answer. */
 function mayJoinAnswer(item: InputItem): boolean {
   return joinsAnswer(item) || item.type === "item_reference";
 }
