@@ -122,7 +122,7 @@ describe.each(endpoints)(
       }
     });
 
-    it("gives an error, never a complete answer, when settling fails permanently; recovery settles later", async () => {
+    it("gives an error, never a complete answer, when settling fails permanently; recovery settles later (F22)", async () => {
       const { store, heal } = failing("settleStep");
       const { gateway, clock, key, chat } = await started({
         store,

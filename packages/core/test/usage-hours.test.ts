@@ -105,7 +105,7 @@ describe.each(stores)("sums by hour on %s", (_, open) => {
     expect(before[0]?.steps).toBe(3);
   });
 
-  it("wait for open Steps, and neither lose nor repeat a Step of several processes", async () => {
+  it("wait for open Steps, and neither lose nor repeat a Step of several processes (A3)", async () => {
     const store = open();
     const clock = manualClock();
     const test = await createTestGateway({ store, clock });
