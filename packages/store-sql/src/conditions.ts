@@ -201,7 +201,7 @@ function sifting(...filters: readonly (readonly Condition[])[]): readonly Condit
 
 /** The conditions of the partial indexes. A parameter would hide from the planner that they can serve. */
 const labelled: Condition = { text: "metadata IS NOT NULL", parameters: {} };
-const carried: Condition = { text: "verdict IS NOT NULL", parameters: {} };
+const carried: Condition = { text: "permit IS NOT NULL", parameters: {} };
 const denied: Condition = { text: "effect = 'deny'", parameters: {} };
 const refused: Condition = { text: "refused_by IS NOT NULL", parameters: {} };
 const refusedOfKey: Condition = { text: "refused_by || '' <> ''", parameters: {} };

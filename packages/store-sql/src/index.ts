@@ -8,7 +8,7 @@ export { createRepositories } from "./repositories/repositories.ts";
 export { counterToRow, moveToRow } from "./rows/budget-row.ts";
 export { claimKeyToRow } from "./rows/claim-row.ts";
 export { correctionToRow } from "./rows/correction-row.ts";
-export { decisionColumns, decisionFromRow, decisionToRow } from "./rows/decision-row.ts";
+export { decisionColumns, decisionFromRow, decisionToRow, verdictOf } from "./rows/decision-row.ts";
 export { errorToRow } from "./rows/error-row.ts";
 export { leafToRow } from "./rows/leaf-row.ts";
 export { partToRow } from "./rows/part-row.ts";
@@ -21,8 +21,9 @@ export {
   sessionToRow,
 } from "./rows/session-row.ts";
 export {
-  attemptToRow,
+  endColumns,
   endToRow,
+  nextAttemptColumns,
   nextAttemptToRow,
   stepColumns,
   stepReadColumns,

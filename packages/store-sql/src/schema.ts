@@ -121,24 +121,20 @@ function sessions({
   ];
 }
 
-function steps({ text, integer, bytes, stepsTable, stepsBesides }: SqlDialect): readonly string[] {
+function steps({ text, integer, stepsTable, stepsBesides }: SqlDialect): readonly string[] {
   return [
-    // A Step without a Session has no `turn_id`, no `step_number` and no `head` either, and its `length` is 0.
-    // `unsuccessful` is the outcome of the few unsuccessful Steps, null for others. An index on the outcome itself
-    // would make PostgreSQL update every index whenever a Step settles.
+    // A Step without a Session has no `turn_id` either, and its `length` is 0. `opening`, `attempt_start` and `ending`
+    // are JSON arrays. `unsuccessful` is the outcome of the few unsuccessful Steps, null for others. An index on the
+    // outcome itself would make PostgreSQL update every index whenever a Step settles.
     `CREATE TABLE steps (
       organization_id ${text} NOT NULL, id ${text} NOT NULL, user_id ${text} NOT NULL, key_id ${text} NOT NULL,
-      key_label ${text} NOT NULL, source ${text} NOT NULL, endpoint ${text} NOT NULL, stream ${integer} NOT NULL,
-      requested_model ${text} NOT NULL, data_class ${text} NOT NULL, decision_id ${text} NOT NULL,
-      session_id ${text}, turn_id ${text}, step_number ${integer},
-      dropped_fields ${text}, metadata ${text}, idempotency_key ${bytes}, retry_of ${text}, process_id ${text} NOT NULL, opened_at ${integer} NOT NULL, settled_at ${integer},
-      outcome ${text} NOT NULL, reason ${text}, finish_reason ${text},
-      head ${bytes}, length ${integer} NOT NULL, reply_head ${bytes},
-      opened_session ${integer} NOT NULL, branched_from_session_id ${text}, holds ${integer} NOT NULL,
-      gateway ${text} NOT NULL, vendor ${text} NOT NULL, model ${text} NOT NULL, connection ${text} NOT NULL,
-      host ${text}, attempt ${integer} NOT NULL, attempt_start ${text} NOT NULL, attempt_end ${text},
-      earlier_attempts ${text}, carried_usd ${integer} NOT NULL, carried_tokens ${integer} NOT NULL,
-      ${stepsBesides} sequence ${integer} NOT NULL, unsuccessful ${text} GENERATED ALWAYS AS
+      key_label ${text} NOT NULL, source ${text} NOT NULL, endpoint ${text} NOT NULL, data_class ${text} NOT NULL,
+      decision_id ${text} NOT NULL, session_id ${text}, turn_id ${text}, metadata ${text}, process_id ${text} NOT NULL,
+      opened_at ${integer} NOT NULL, outcome ${text} NOT NULL, gateway ${text} NOT NULL, vendor ${text} NOT NULL,
+      model ${text} NOT NULL, connection ${text} NOT NULL, host ${text}, attempt ${integer} NOT NULL,
+      attempt_start ${text} NOT NULL, attempt_end ${text}, earlier_attempts ${text}, length ${integer} NOT NULL,
+      opening ${text} NOT NULL, ending ${text}, ${stepsBesides} sequence ${integer} NOT NULL,
+      unsuccessful ${text} GENERATED ALWAYS AS
         (CASE WHEN outcome NOT IN ('completed', 'open') THEN outcome END) STORED,
       PRIMARY KEY (organization_id, id))${stepsTable}`,
     `CREATE INDEX steps_by_time ON steps (organization_id, opened_at, sequence)

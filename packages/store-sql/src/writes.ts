@@ -14,7 +14,14 @@ import { leafColumns, leafToRow } from "./rows/leaf-row.ts";
 import { partColumns, partToRow } from "./rows/part-row.ts";
 import { responseRecordColumns, responseRecordToRow } from "./rows/response-row.ts";
 import { sessionColumns, sessionToRow } from "./rows/session-row.ts";
-import { endToRow, nextAttemptToRow, stepColumns, stepToRow } from "./rows/step-row.ts";
+import {
+  endColumns,
+  endToRow,
+  nextAttemptColumns,
+  nextAttemptToRow,
+  stepColumns,
+  stepToRow,
+} from "./rows/step-row.ts";
 import { usageColumns, usageToRow } from "./rows/usage-row.ts";
 import { insertInto, type SqlParameters } from "./statement.ts";
 import { holdColumns } from "./statements/hold.ts";
@@ -48,13 +55,8 @@ const ofHold = ["organization_id", "step_id", "attempt", "budget_id", "subject",
 export const writes = {
   step: insertion("claim", "steps", stepColumns, "sequence"),
   openStep: insertion("insert", "open_steps", [...byOpenStep, "renewal", "output_tokens"]),
-  nextAttempt: update("steps", byId, [
-    ...["gateway", "vendor", "model", "connection", "attempt", "attempt_start"],
-    ...["earlier_attempts", "holds", "carried_usd", "carried_tokens"],
-  ]),
-  endedStep: update("steps", byId, [
-    ...["settled_at", "outcome", "reason", "finish_reason", "reply_head", "host", "attempt_end"],
-  ]),
+  nextAttempt: update("steps", byId, nextAttemptColumns),
+  endedStep: update("steps", byId, endColumns),
   closedStep: removal("open_steps", byOpenStep),
   removedStep: removal("steps", byId),
   session: insertion("claim", "sessions", sessionColumns, "updated"),

@@ -40,6 +40,7 @@ import {
 import type { SqliteConnection } from "./connection.ts";
 import type { Database } from "./database.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
+import { permitParts } from "./step-row.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** Plays the scripts that both SQL stores share. A SQLite transaction never has an unknown outcome, so none is repeated. */
@@ -196,9 +197,12 @@ export function createDecisionRepository(
   };
 }
 
+const [verdictPart, factsPart, versionPart] = permitParts;
+
 const permitColumns = [
-  ...["organization_id", "decision_id", "user_id", "key_id", "opened_at", "verdict", "facts"],
-  ...["policy_version", "sequence"],
+  ...["organization_id", "decision_id", "user_id", "key_id", "opened_at", "sequence"],
+  ...[`permit ${verdictPart} AS verdict`, `permit ${factsPart} AS facts`],
+  `permit ${versionPart} AS policy_version`,
 ];
 
 /** Permits, in the order of their Steps. */
@@ -210,7 +214,7 @@ const permits: PagedList = {
 
 function permitById(acrossOrganizations: boolean): string {
   const text = selectById("steps", permitColumns, acrossOrganizations, "decision_id");
-  return text.replace(":id", ":id AND r.verdict IS NOT NULL");
+  return text.replace(":id", ":id AND r.permit IS NOT NULL");
 }
 
 function decisionById(acrossOrganizations: boolean): string {

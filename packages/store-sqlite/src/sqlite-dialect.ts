@@ -11,10 +11,9 @@ export const sqliteDialect: SqlDialect = {
   // many pages, so wide tables have a separate index for their key.
   wideTable: " STRICT",
   stepsTable: " STRICT",
-  // `held` contains the holds of all attempts. The last three columns are the permit that opened the Step. Removing a Step
-  // moves both to rows of their own.
-  stepsBesides: `held TEXT, renewal INTEGER NOT NULL, output_tokens INTEGER,
-      verdict TEXT, facts TEXT, policy_version TEXT,`,
+  // `held` contains the holds of all attempts, `permit` the decision that opened the Step. Removing a Step moves both to
+  // rows of their own.
+  stepsBesides: "held TEXT, renewal INTEGER NOT NULL, output_tokens INTEGER, permit TEXT,",
   holdsTable: "kept_holds",
   sessionsByKey: [],
   // The greatest number is the last one of the store's sequence.

@@ -6,7 +6,13 @@ import {
   isSameHold,
   type StepRecord,
 } from "@tollgate/store-engine";
-import { decisionToRow, insertInto, type SqlParameters, stepColumns } from "@tollgate/store-sql";
+import {
+  endColumns,
+  insertInto,
+  nextAttemptColumns,
+  stepColumns,
+  verdictOf,
+} from "@tollgate/store-sql";
 
 /** A hold as the row of its Step contains it. */
 type EmbeddedHold = readonly [
@@ -24,6 +30,9 @@ export const embeddedHoldColumns = `s.organization_id, s.id AS step_id, h.value 
   h.value ->> 1 AS budget_id, h.value ->> 2 AS subject, h.value ->> 3 AS period_start,
   h.value ->> 4 AS unit, h.value ->> 5 AS amount, h.value ->> 6 AS settled`;
 
+/** The parts of a permit in a Step's row: the columns `verdict`, `facts` and `policy_version` of a decision. */
+export const permitParts = ["-> 0", "-> 1", "->> 2"] as const;
+
 /**
  * The row of a Step also contains its holds, whether it is open, and the permit that opened it, so these need no rows and
  * indexes of their own. Removing a Step moves the holds and the permit, which outlive it, to their own tables.
@@ -31,30 +40,25 @@ export const embeddedHoldColumns = `s.organization_id, s.id AS step_id, h.value 
 export const embeddingStatements = {
   insert: `${insertInto("steps", [
     ...stepColumns,
-    ...["held", "renewal", "verdict", "facts", "policy_version"],
+    ...["held", "renewal", "permit"],
   ])} ON CONFLICT DO NOTHING`,
-  nextAttempt: update([
-    ...["gateway", "vendor", "model", "connection", "attempt", "attempt_start"],
-    ...["earlier_attempts", "holds", "carried_usd", "carried_tokens"],
-  ]),
-  end: update([
-    ...["settled_at", "outcome", "reason", "finish_reason", "reply_head", "host", "attempt_end"],
-  ]),
+  nextAttempt: update(nextAttemptColumns),
+  end: update(endColumns),
   held: "SELECT held FROM steps WHERE organization_id = :organization_id AND id = :id",
   keepHolds: `INSERT INTO kept_holds SELECT ${embeddedHoldColumns}
     FROM steps s CROSS JOIN json_each(s.held) h
     WHERE s.organization_id = :organization_id AND s.id = :id`,
   keepPermit: `INSERT INTO decisions (organization_id, id, user_id, key_id, effect, at, verdict, facts,
       policy_version, sequence)
-    SELECT organization_id, decision_id, user_id, key_id, 'permit', opened_at, verdict, facts,
-      policy_version, sequence
-    FROM steps WHERE organization_id = :organization_id AND id = :id AND verdict IS NOT NULL
+    SELECT organization_id, decision_id, user_id, key_id, 'permit', opened_at,
+      ${permitParts.map((part) => `permit ${part}`).join(", ")}, sequence
+    FROM steps WHERE organization_id = :organization_id AND id = :id AND permit IS NOT NULL
     ON CONFLICT DO NOTHING`,
   progress: `UPDATE steps SET renewal = :renewal, output_tokens = :output_tokens
     WHERE process_id = :process_id AND id = :step_id AND organization_id = :organization_id
       AND outcome = 'open'`,
   hasPermit: `SELECT id FROM steps
-    WHERE organization_id = :organization_id AND decision_id = :id AND verdict IS NOT NULL`,
+    WHERE organization_id = :organization_id AND decision_id = :id AND permit IS NOT NULL`,
 } as const;
 
 /** Leaves `held` unchanged if the parameter is null. */
@@ -79,12 +83,14 @@ export function isEmbeddedPermit({ step }: StepRecord, { decision }: DecisionRec
 /** The holds and the columns of a Step that a change opens. */
 export function embeddedAtOpening(record: StepRecord, change: Change) {
   const holds = holdsAfter(change, () => []) ?? [];
-  let permit: SqlParameters = {};
+  let permit: string | null = null;
   for (const { write, row } of change)
-    if (write === "insert decision" && isEmbeddedPermit(record, row))
-      permit = decisionToRow(row.owner, row.decision, 0);
-  const { verdict = null, facts = null, policy_version = null } = permit;
-  return { holds, columns: { held: holdsToText(holds), verdict, facts, policy_version } };
+    if (write === "insert decision" && isEmbeddedPermit(record, row)) permit = permitToText(row);
+  return { holds, columns: { held: holdsToText(holds), permit } };
+}
+
+function permitToText({ decision }: DecisionRecord): string {
+  return JSON.stringify([verdictOf(decision), decision.facts, decision.policyVersion]);
 }
 
 /** The holds and the columns of a Step after a change. `before` returns its holds before the change. */

@@ -70,7 +70,7 @@ function expectWhole(filename: string): void {
   const steps = value("SELECT count(*) FROM steps");
   const settled = value("SELECT count(*) FROM steps WHERE outcome <> 'open'");
   expect(value("PRAGMA integrity_check")).toBe("ok");
-  expect(value("SELECT count(*) FROM steps WHERE verdict IS NOT NULL")).toBe(steps);
+  expect(value("SELECT count(*) FROM steps WHERE permit IS NOT NULL")).toBe(steps);
   expect(value("SELECT count(*) FROM turns")).toBe(steps);
   expect(value("SELECT count(*) FROM holds")).toBe(steps);
   expect(value("SELECT count(*) FROM leaves WHERE kind = 'step.opened'")).toBe(steps);

@@ -1,5 +1,11 @@
-import { attemptEndRecord } from "@tollgate/store-engine";
-import { attemptToRow, decisionToRow, type SqlParameters } from "@tollgate/store-sql";
+import { attemptEndRecord, type StepRecord } from "@tollgate/store-engine";
+import {
+  decisionToRow,
+  endToRow,
+  type SqlParameters,
+  stepToRow,
+  verdictOf,
+} from "@tollgate/store-sql";
 import { attemptEnd, attemptStart, decisionOf, organizationId } from "../step-intents.ts";
 
 /** The size of a history. */
@@ -133,45 +139,64 @@ function decisionRow(session: string) {
   };
 }
 
-function stepRow(session: string, size: Size, { digest, carriesPermits }: Words) {
-  const openedAt = `${firstAt} + n * ${size.apart ?? apart}`;
+function stepRow(session: string, size: Size, { carriesPermits }: Words) {
+  const record = stepTemplate(size.isPriced === true);
   return {
-    ...constants(
-      attemptToRow({ ...template.attempt, price: size.isPriced === true ? price : null }),
-    ),
+    ...constants(stepToRow(record, 0)),
+    ...constants(endToRow(record)),
     ...owner(session),
     id: id("step", "n"),
-    key_label: "'a key'",
-    source: "'api'",
-    endpoint: "'chat_completions'",
-    stream: "0",
-    requested_model: "'sim/vendor/model-1'",
-    data_class: "'D1_INTERNAL'",
     decision_id: id("decision", "n"),
     session_id: id("session", session),
     turn_id: id("turn", "n"),
-    step_number: "0",
-    process_id: "'process'",
-    opened_at: openedAt,
-    settled_at: `${openedAt} + 500`,
+    opened_at: `${firstAt} + n * ${size.apart ?? apart}`,
     outcome: `CASE WHEN n < ${rare} THEN 'interrupted' WHEN n % 50 = 0 THEN 'failed' ELSE 'completed' END`,
-    finish_reason: "'stop'",
-    head: digest("n"),
-    length: "2",
-    reply_head: digest("n"),
-    opened_session: "0",
-    holds: "0",
     model: `CASE WHEN n < ${rare} THEN 'model-rare' ELSE 'model-' || (n % 4) END`,
-    host: "'upstream.example'",
-    attempt_end: text(
-      JSON.stringify(
-        attemptEndRecord(size.isPriced === true ? { ...attemptEnd, ...priced } : attemptEnd),
-      ),
-    ),
-    carried_usd: "0",
-    carried_tokens: "0",
     sequence: "n * 2",
     ...(carriesPermits && carried()),
+  };
+}
+
+/** A Step with the values that all Steps of a history have in common. */
+function stepTemplate(isPriced: boolean): StepRecord {
+  const { owner: of, decision, attempt } = template;
+  const end = attemptEndRecord(isPriced ? { ...attemptEnd, ...priced } : attemptEnd);
+  const head = "0".repeat(64);
+  return {
+    step: {
+      ...of,
+      id: "",
+      keyLabel: "a key",
+      source: "api",
+      endpoint: "chat_completions",
+      stream: false,
+      requestedModel: "sim/vendor/model-1",
+      dataClass: "D1_INTERNAL",
+      decisionId: decision.id,
+      sessionId: "",
+      turnId: "",
+      stepNumber: 0,
+      droppedFields: {},
+      metadata: {},
+      openedAt: firstAt,
+      settledAt: firstAt + 500,
+      outcome: "completed",
+      reason: null,
+      finishReason: "stop",
+      attempts: [
+        { ...attempt, price: isPriced ? price : null, end: { ...end, host: "upstream.example" } },
+      ],
+      idempotencyKeySha256: null,
+      retryOf: null,
+      head,
+      replyHead: head,
+    },
+    processId: "process",
+    length: 2,
+    openedSession: false,
+    branchedFromSessionId: null,
+    holds: 0,
+    carried: { usd: 0, tokens: 0 },
   };
 }
 
@@ -187,15 +212,11 @@ const priced = {
 
 /** The oldest Steps were denied. */
 function carried() {
-  const { verdict, facts, policy_version } = constants(
-    decisionToRow(template.owner, template.decision, 0),
+  const { decision } = template;
+  const permit = text(
+    JSON.stringify([verdictOf(decision), decision.facts, decision.policyVersion]),
   );
-  return {
-    renewal: "1",
-    verdict: `CASE WHEN n >= ${rare} THEN ${verdict} END`,
-    facts: facts ?? "NULL",
-    policy_version: policy_version ?? "NULL",
-  };
+  return { renewal: "1", permit: `CASE WHEN n >= ${rare} THEN ${permit} END` };
 }
 
 function partRow(session: string, { digest, bytes }: Words) {

@@ -25,7 +25,7 @@ export function decisionToRow(
   decision: PolicyDecision,
   sequence: number,
 ): SqlParameters {
-  const { id, at, facts, policyVersion, firstDecisionId, refusal, ...verdict } = decision;
+  const { id, at, facts, policyVersion, firstDecisionId, refusal } = decision;
   return {
     organization_id: owner.organizationId,
     id,
@@ -33,7 +33,7 @@ export function decisionToRow(
     key_id: owner.keyId,
     effect: decision.effect,
     at,
-    verdict: JSON.stringify(verdict),
+    verdict: JSON.stringify(verdictOf(decision)),
     facts: JSON.stringify(facts),
     policy_version: policyVersion,
     first_decision_id: firstDecisionId,
@@ -41,6 +41,19 @@ export function decisionToRow(
     refusal: refusal && JSON.stringify(refusal),
     sequence,
   };
+}
+
+/** The members of a decision that have no columns of their own. */
+export function verdictOf({ effect, rules, reason, obligations, choice }: PolicyDecision): object {
+  // The type requires every member, the optional ones too. JSON leaves out those that are undefined.
+  const verdict: Readonly<Record<keyof Verdict | "choice", unknown>> = {
+    effect,
+    rules,
+    reason,
+    obligations,
+    choice,
+  };
+  return verdict;
 }
 
 /** The decision in a row. */

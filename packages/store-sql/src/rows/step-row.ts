@@ -12,9 +12,11 @@ import {
 import type { StepRecord } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
-import { fromHex, toHex } from "./session-row.ts";
 
-/** The columns that are written when a Step opens. */
+/**
+ * The columns that are written when a Step opens. Those that no list filters by are packed into texts, because the cost of a
+ * write grows with its columns.
+ */
 export const stepColumns = [
   "organization_id",
   "id",
@@ -23,50 +25,91 @@ export const stepColumns = [
   "key_label",
   "source",
   "endpoint",
-  "stream",
-  "requested_model",
   "data_class",
   "decision_id",
   "session_id",
   "turn_id",
-  "step_number",
-  "dropped_fields",
   "metadata",
-  "idempotency_key",
-  "retry_of",
   "process_id",
   "opened_at",
   "outcome",
-  "head",
-  "length",
-  "opened_session",
-  "branched_from_session_id",
-  "holds",
   "gateway",
   "vendor",
   "model",
   "connection",
   "attempt",
   "attempt_start",
-  "carried_usd",
-  "carried_tokens",
+  "length",
+  "opening",
   "sequence",
 ] as const;
+
+/** The columns that the start of a further attempt changes. */
+export const nextAttemptColumns = [
+  ...(["gateway", "vendor", "model", "connection"] as const),
+  ...(["attempt", "attempt_start", "earlier_attempts"] as const),
+] as const;
+
+/** The columns that the end of a Step changes. */
+export const endColumns = ["outcome", "host", "attempt_end", "ending"] as const;
 
 /** The columns that a Step is read from. */
 export const stepReadColumns = [
   ...stepColumns,
-  "settled_at",
-  "reason",
-  "finish_reason",
-  "reply_head",
-  "attempt_end",
-  "earlier_attempts",
+  ...(["attempt_end", "earlier_attempts", "ending"] as const),
 ] as const;
+
+/** What `opening` contains. */
+type Opening = readonly [
+  stream: boolean,
+  requestedModel: string,
+  stepNumber: number | null,
+  head: string | null,
+  openedSession: boolean,
+  branchedFromSessionId: string | null,
+  idempotencyKeySha256: string | null,
+  retryOf: string | null,
+  droppedFields: DroppedFields | null,
+];
+
+/** What `ending` contains. */
+type Ending = readonly [
+  settledAt: number,
+  reason: string | null,
+  finishReason: string | null,
+  replyHead: string | null,
+];
+
+/** What `attempt_start` contains. The decision and the time are null if they are those of the Step. */
+type RunningAttempt = readonly [
+  decisionId: string | null,
+  startedAt: number | null,
+  price: AttemptStart["price"],
+  serviceTiers: AttemptStart["serviceTiers"],
+  estimatedInputTokens: number,
+  estimatedOutputTokens: number,
+  outputCapFrom: AttemptStart["outputCapFrom"],
+  reasons: boolean,
+  holds: number,
+  carriedUsd: number,
+  carriedTokens: number,
+];
 
 /** A Step that opens, as the parameters of its row; `sequence` is its place in the order of the store's writes. */
 export function stepToRow(record: StepRecord, sequence: number): SqlParameters {
-  const { step, carried } = record;
+  const { step } = record;
+  const { running } = attemptsOf(step);
+  const opening: Opening = [
+    step.stream,
+    step.requestedModel,
+    step.stepNumber,
+    step.head,
+    record.openedSession,
+    record.branchedFromSessionId,
+    step.idempotencyKeySha256,
+    step.retryOf,
+    Object.keys(step.droppedFields).length === 0 ? null : step.droppedFields,
+  ];
   return {
     organization_id: step.organizationId,
     id: step.id,
@@ -75,76 +118,82 @@ export function stepToRow(record: StepRecord, sequence: number): SqlParameters {
     key_label: step.keyLabel,
     source: step.source,
     endpoint: step.endpoint,
-    stream: step.stream ? 1 : 0,
-    requested_model: step.requestedModel,
     data_class: step.dataClass,
     decision_id: step.decisionId,
     session_id: step.sessionId,
     turn_id: step.turnId,
-    step_number: step.stepNumber,
-    dropped_fields: droppedFieldsJson(step.droppedFields),
     metadata: metadataText(step.metadata),
-    idempotency_key: step.idempotencyKeySha256 && fromHex(step.idempotencyKeySha256),
-    retry_of: step.retryOf,
     process_id: record.processId,
     opened_at: step.openedAt,
     outcome: "open",
-    head: step.head === null ? null : fromHex(step.head),
+    gateway: running.gateway,
+    vendor: running.vendor,
+    model: running.model,
+    connection: running.connection,
+    attempt: running.number,
+    attempt_start: runningText(record, running),
     length: record.length,
-    opened_session: record.openedSession ? 1 : 0,
-    branched_from_session_id: record.branchedFromSessionId,
-    holds: record.holds,
-    carried_usd: carried.usd,
-    carried_tokens: carried.tokens,
+    opening: JSON.stringify(opening),
     sequence,
-    ...attemptToRow(attemptsOf(step).running),
   };
 }
 
 /** The columns of a Step's row that a further attempt changes. */
-export function nextAttemptToRow({ step, holds, carried }: StepRecord): SqlParameters {
+export function nextAttemptToRow(record: StepRecord): SqlParameters {
+  const { step } = record;
   const { earlier, running } = attemptsOf(step);
   return {
     organization_id: step.organizationId,
     id: step.id,
+    gateway: running.gateway,
+    vendor: running.vendor,
+    model: running.model,
+    connection: running.connection,
+    attempt: running.number,
+    attempt_start: runningText(record, running),
     earlier_attempts: JSON.stringify(earlier),
-    holds,
-    carried_usd: carried.usd,
-    carried_tokens: carried.tokens,
-    ...attemptToRow(running),
   };
 }
 
 /** The columns of a Step's row that its end changes. */
 export function endToRow({ step }: StepRecord): SqlParameters {
   const end = step.attempts.at(-1)?.end ?? null;
+  const ending: Ending = [step.settledAt ?? 0, step.reason, step.finishReason, step.replyHead];
   return {
     organization_id: step.organizationId,
     id: step.id,
-    settled_at: step.settledAt,
     outcome: step.outcome,
-    reason: step.reason,
-    finish_reason: step.finishReason,
-    reply_head: step.replyHead === null ? null : fromHex(step.replyHead),
     host: end?.host ?? null,
     attempt_end: JSON.stringify(end),
+    ending: JSON.stringify(ending),
   };
 }
 
 /** A Step's attempts as its row stores them while the last one runs. */
 function attemptsOf({ attempts }: Step): {
   readonly earlier: readonly Attempt[];
-  readonly running: AttemptStart;
+  readonly running: Attempt;
 } {
-  const last = attempts.at(-1);
-  if (!last) throw new TypeError("a Step has no attempt");
-  const { end, ...running } = last;
+  const running = attempts.at(-1);
+  if (!running) throw new TypeError("a Step has no attempt");
   return { earlier: attempts.slice(0, -1), running };
 }
 
-/** Null for no metadata, as in most requests. */
-function droppedFieldsJson(fields: DroppedFields): string | null {
-  return Object.keys(fields).length === 0 ? null : JSON.stringify(fields);
+function runningText({ step, holds, carried }: StepRecord, attempt: AttemptStart): string {
+  const running: RunningAttempt = [
+    attempt.decisionId === step.decisionId ? null : attempt.decisionId,
+    attempt.startedAt === step.openedAt ? null : attempt.startedAt,
+    attempt.price,
+    attempt.serviceTiers,
+    attempt.estimatedInputTokens,
+    attempt.estimatedOutputTokens,
+    attempt.outputCapFrom,
+    attempt.reasons,
+    holds,
+    carried.usd,
+    carried.tokens,
+  ];
+  return JSON.stringify(running);
 }
 
 /** One line per pair, so that a filter can search for a pair as text; null for none. */
@@ -163,29 +212,19 @@ function metadataOf(text: string | null): Metadata {
   return Object.fromEntries(lines.map((line): [string, string] => JSON.parse(line)));
 }
 
-/** The columns that name the running attempt, for filters and for reading it back. */
-export function attemptToRow(attempt: AttemptStart): SqlParameters {
-  return {
-    gateway: attempt.gateway,
-    vendor: attempt.vendor,
-    model: attempt.model,
-    connection: attempt.connection,
-    attempt: attempt.number,
-    attempt_start: JSON.stringify(attempt),
-  };
-}
-
 /** The Step in a row of `stepReadColumns`, with the fields that only the rules read. */
 export function stepRecordFromRow(row: unknown): StepRecord {
   const read = readRow(row);
+  const [, , , , openedSession, branchedFromSessionId] = read.json<Opening>("opening");
+  const [, , , , , , , , holds, usd, tokens] = read.json<RunningAttempt>("attempt_start");
   return {
     step: stepFromRow(row),
     processId: read.text("process_id"),
     length: read.integer("length"),
-    openedSession: read.integer("opened_session") === 1,
-    branchedFromSessionId: read.textOrNull("branched_from_session_id"),
-    holds: read.integer("holds"),
-    carried: { usd: read.integer("carried_usd"), tokens: read.integer("carried_tokens") },
+    openedSession,
+    branchedFromSessionId,
+    holds,
+    carried: { usd, tokens },
   };
 }
 
@@ -193,13 +232,10 @@ export function stepRecordFromRow(row: unknown): StepRecord {
 export function stepFromRow(row: unknown): Step {
   const read = readRow(row);
   const outcome = read.text("outcome");
-  const head = read.bytesOrNull("head");
-  const replyHead = read.bytesOrNull("reply_head");
-  const idempotencyKey = read.bytesOrNull("idempotency_key");
-  const running: Attempt = {
-    ...read.json<AttemptStart>("attempt_start"),
-    end: read.jsonOrNull<AttemptEnd>("attempt_end"),
-  };
+  const [stream, requestedModel, stepNumber, head, , , idempotencyKeySha256, retryOf, dropped] =
+    read.json<Opening>("opening");
+  const [settledAt, reason, finishReason, replyHead] =
+    read.jsonOrNull<Ending>("ending") ?? notEnded;
   return {
     id: read.text("id"),
     organizationId: read.text("organization_id"),
@@ -208,26 +244,59 @@ export function stepFromRow(row: unknown): Step {
     keyLabel: read.text("key_label"),
     source: read.text("source"),
     endpoint: endpointOf(read.text("endpoint")),
-    stream: read.integer("stream") === 1,
-    requestedModel: read.text("requested_model"),
+    stream,
+    requestedModel,
     dataClass: read.text("data_class"),
     decisionId: read.text("decision_id"),
     sessionId: read.textOrNull("session_id"),
     turnId: read.textOrNull("turn_id"),
-    stepNumber: read.integerOrNull("step_number"),
-    droppedFields: read.jsonOrNull<DroppedFields>("dropped_fields") ?? {},
+    stepNumber,
+    droppedFields: dropped ?? {},
     metadata: metadataOf(read.textOrNull("metadata")),
-    idempotencyKeySha256: idempotencyKey && toHex(idempotencyKey),
-    retryOf: read.textOrNull("retry_of"),
+    idempotencyKeySha256,
+    retryOf,
     openedAt: read.integer("opened_at"),
-    settledAt: read.integerOrNull("settled_at"),
+    settledAt,
     outcome: outcome === "open" ? null : outcomeOf(outcome),
-    reason: read.textOrNull("reason"),
-    finishReason: read.textOrNull("finish_reason"),
-    attempts: [...(read.jsonOrNull<readonly Attempt[]>("earlier_attempts") ?? []), running],
-    head: head && toHex(head),
-    replyHead: replyHead && toHex(replyHead),
+    reason,
+    finishReason,
+    attempts: [
+      ...(read.jsonOrNull<readonly Attempt[]>("earlier_attempts") ?? []),
+      runningFromRow(row),
+    ],
+    head,
+    replyHead,
   };
+}
+
+const notEnded = [null, null, null, null] as const;
+
+function runningFromRow(row: unknown): Attempt {
+  const read = readRow(row);
+  const [decisionId, startedAt, price, serviceTiers, input, output, outputCapFrom, reasons] =
+    read.json<RunningAttempt>("attempt_start");
+  return {
+    number: read.integer("attempt"),
+    decisionId: decisionId ?? read.text("decision_id"),
+    gateway: read.text("gateway"),
+    vendor: read.text("vendor"),
+    model: read.text("model"),
+    connection: ownershipOf(read.text("connection")),
+    price,
+    serviceTiers,
+    estimatedInputTokens: input,
+    estimatedOutputTokens: output,
+    outputCapFrom,
+    reasons,
+    startedAt: startedAt ?? read.integer("opened_at"),
+    end: read.jsonOrNull<AttemptEnd>("attempt_end"),
+  };
+}
+
+/** A column's text as the owner of an account; throws a TypeError for any other text. */
+export function ownershipOf(text: string): AttemptStart["connection"] {
+  if (text === "platform" || text === "customer") return text;
+  throw new TypeError("column connection has an unknown owner");
 }
 
 /** A column's text as an outcome; throws a TypeError for any other text, `open` included. */

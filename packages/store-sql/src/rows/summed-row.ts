@@ -1,7 +1,7 @@
 import type { SummedStep, UnfoldedStep } from "@tollgate/core/store";
 import type { SqlDialect } from "../dialect.ts";
 import { readRow } from "./row-reader.ts";
-import { outcomeOf } from "./step-row.ts";
+import { outcomeOf, ownershipOf } from "./step-row.ts";
 
 /** The columns of a Step that a summary reads. */
 export const summedColumns = [
@@ -121,9 +121,4 @@ function pathFrom(text: string): UnfoldedPath {
       connection: ownershipOf(read.text("connection")),
     },
   };
-}
-
-function ownershipOf(text: string): "platform" | "customer" {
-  if (text === "platform" || text === "customer") return text;
-  throw new TypeError("column connection has an unknown owner");
 }
