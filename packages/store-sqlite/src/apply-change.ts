@@ -5,6 +5,7 @@ import {
   moveCounter,
   type Operation,
   type RowName,
+  type SessionState,
   type StepRecord,
   type View,
 } from "@tollgate/store-engine";
@@ -48,8 +49,8 @@ interface WriteTarget {
   next(): number;
 }
 
-/** Writes a change. Returns false and writes nothing if the Step to open is already open. */
-export function applyChange(target: WriteTarget, change: Change): boolean {
+/** Writes a change. */
+export function applyChange(target: WriteTarget, change: Change): void {
   let leaves = 0;
   for (const operation of change) {
     if (operation.write === "insert leaf") {
@@ -59,12 +60,9 @@ export function applyChange(target: WriteTarget, change: Change): boolean {
       continue;
     }
     const written = apply(target, operation, change);
-    if (written === 0 && operation.write === "insert step") return false;
-    if (written === 0 && operation.write === "insert session") throw idTakenError("new Session");
     if (written === 0 && operation.write === "insert response")
       throw idTakenError("stored response");
   }
-  return true;
 }
 
 /** Returns the number of changed rows. A deferred row counts as one. */
@@ -143,15 +141,14 @@ function apply(
 }
 
 function writeSession(
-  { run, known, sequence }: WriteTarget,
+  { deferred, known, sequence }: WriteTarget,
   { row, write }: Extract<Operation, { readonly write: "insert session" | "update session" }>,
 ): number {
   const session = { ...row, updated: sequence };
   known.sessions.set(row.organizationId, row.id, session);
   known.recent.touch(session, row.updated);
-  const statement =
-    write === "insert session" ? writes.session.statement : writes.movedSession.statement;
-  return run(statement, sessionToRow(row, sequence));
+  deferred.setSession(session, write === "insert session");
+  return 1;
 }
 
 const oldSteps = retentionStatements("steps");
@@ -169,52 +166,58 @@ function turnToRow({
 }
 
 function insertStep(
-  { run, known, sequence }: WriteTarget,
+  { deferred, known, sequence }: WriteTarget,
   { row, renewal }: Extract<Operation, { readonly write: "insert step" }>,
   change: Change,
 ): number {
   const { organizationId, id } = row.step;
   const { holds, columns } = embeddedAtOpening(row, change);
-  if (run(embeddingStatements.insert, { ...stepToRow(row, sequence), renewal, ...columns }) === 0)
-    return 0;
+  deferred.insert(embeddingStatements.insert, { ...stepToRow(row, sequence), renewal, ...columns });
   known.steps.set(organizationId, id, { record: row, holds });
   return 1;
 }
 
-function updateStep(target: WriteTarget, row: StepRecord, change: Change): number {
-  const { run, known } = target;
-  const { holds, columns } = embeddedAfter(change, () => target.view.holds(row));
+function updateStep({ run, deferred, known, view }: WriteTarget, row: StepRecord, change: Change) {
+  const { holds, columns } = embeddedAfter(change, () => view.holds(row));
   const open = known.steps.get(row.step.organizationId, row.step.id);
   if (open) Object.assign(open, { record: row, ...(holds && { holds }) });
+  deferred.flush();
   return run(embeddingStatements.nextAttempt, { ...nextAttemptToRow(row), ...columns });
 }
 
-function settleStep(target: WriteTarget, row: StepRecord, change: Change): number {
-  const { run, known } = target;
+function settleStep({ deferred, known, view }: WriteTarget, row: StepRecord, change: Change) {
   const { organizationId, id } = row.step;
-  const { columns } = embeddedAfter(change, () => target.view.holds(row));
+  const { columns } = embeddedAfter(change, () => view.holds(row));
   known.steps.remove(organizationId, id);
   // Kept only while a Step of the Session is open. The next Step reads it again.
   if (row.step.sessionId !== null) known.sessions.remove(organizationId, row.step.sessionId);
-  return run(embeddingStatements.end, { ...endToRow(row), ...columns });
+  deferred.update(embeddingStatements.end, { ...endToRow(row), ...columns });
+  return 1;
 }
 
 /** Removes a Step, but keeps its holds and its permit. */
-function removeStep({ run }: WriteTarget, name: SqlParameters): number {
+function removeStep({ run, deferred }: WriteTarget, name: SqlParameters): number {
+  deferred.flush();
   run(embeddingStatements.keepHolds, name);
   run(embeddingStatements.keepPermit, name);
   return run(oldSteps.removeOne, name);
 }
 
 /**
- * Rows that wait until the transaction reads or ends, so that one statement writes several of them: rows that can't
- * conflict with others, and the final values of counters.
+ * Rows that wait until the transaction reads or ends, so that rows of one table are written together, several of them by one
+ * statement: new rows, the ends of Steps, and the last states of Sessions and counters.
  */
 interface DeferredRows {
   /** `statement` inserts one row. */
   insert(statement: string, row: SqlParameters): void;
+  /** `statement` updates one row, which no other waiting statement writes. */
+  update(statement: string, row: SqlParameters): void;
+  setSession(session: SessionState, isNew: boolean): void;
   setCounter(counter: BudgetCounter): void;
-  /** Writes the waiting rows. */
+  /**
+   * Writes the waiting rows.
+   * @throws RowExists if a new Step or Session exists already
+   */
   flush(): void;
   /** Writes the waiting rows of the tables that a statement names. */
   flushFor(text: string): void;
@@ -222,54 +225,103 @@ interface DeferredRows {
   drop(): void;
 }
 
+/** Thrown when rows that were taken to be new exist already. */
+export class RowExists extends Error {
+  readonly table: string;
+
+  constructor(table: string) {
+    super(`a new row of ${table} exists already`);
+    this.table = table;
+  }
+}
+
 interface WaitingRows {
   readonly statement: string;
   readonly table: string;
+  readonly isInsert: boolean;
   readonly rows: SqlParameters[];
 }
 
-/** The table of an INSERT. */
+/** A Session that waits, and whether its row is new. */
+interface WaitingSession {
+  session: SessionState;
+  readonly isNew: boolean;
+}
+
+/** The table of an INSERT or an UPDATE. */
 function tableOf(statement: string): string {
-  const table = /^INSERT INTO (\w+)/.exec(statement)?.[1];
-  if (table === undefined) throw new TypeError("Only an INSERT can wait.");
+  const table = /^(?:INSERT INTO|UPDATE) (\w+)/.exec(statement)?.[1];
+  if (table === undefined) throw new TypeError("Only an INSERT or an UPDATE can wait.");
   return table;
 }
 
 const counterTable = tableOf(holdStatements.setCounter);
+const sessionTable = tableOf(writes.session.statement);
+/** Tables whose new rows must not exist yet. Rows of other tables may, or can't. */
+const claimedTables: ReadonlySet<string> = new Set([sessionTable, writes.step.table]);
 
 export function createDeferredRows({
   insertRows,
-}: Pick<SqliteConnection, "insertRows">): DeferredRows {
-  const inserts: WaitingRows[] = [];
+  run,
+}: Pick<SqliteConnection, "insertRows" | "run">): DeferredRows {
+  const waiting: WaitingRows[] = [];
+  const sessions: WaitingSession[] = [];
   const counters: BudgetCounter[] = [];
-  const write = ({ statement, rows }: WaitingRows): void => {
-    if (rows.length > 0) insertRows(statement, rows);
+  const insertAll = (statement: string, rows: readonly SqlParameters[]): void => {
+    if (rows.length === 0) return;
+    const table = tableOf(statement);
+    const written = insertRows(statement, rows);
+    if (written < rows.length && claimedTables.has(table)) throw new RowExists(table);
+  };
+  const write = ({ statement, isInsert, rows }: WaitingRows): void => {
+    if (isInsert) insertAll(statement, rows);
+    else for (const row of rows) run(statement, row);
     rows.length = 0;
   };
+  const rowOf = ({ session }: WaitingSession): SqlParameters =>
+    sessionToRow(session, session.updated);
+  const writeSessions = (): void => {
+    insertAll(writes.session.statement, sessions.filter(({ isNew }) => isNew).map(rowOf));
+    for (const one of sessions) if (!one.isNew) run(writes.movedSession.statement, rowOf(one));
+    sessions.length = 0;
+  };
   const writeCounters = (): void => {
-    if (counters.length > 0) insertRows(holdStatements.setCounter, counters.map(counterToRow));
+    insertAll(holdStatements.setCounter, counters.map(counterToRow));
     counters.length = 0;
   };
+  const add = (statement: string, isInsert: boolean, row: SqlParameters): void => {
+    const same = waiting.find((other) => other.statement === statement);
+    if (same) same.rows.push(row);
+    else waiting.push({ statement, table: tableOf(statement), isInsert, rows: [row] });
+  };
   return {
-    insert(statement, row) {
-      const waiting = inserts.find((other) => other.statement === statement);
-      if (waiting) waiting.rows.push(row);
-      else inserts.push({ statement, table: tableOf(statement), rows: [row] });
+    insert: (statement, row) => add(statement, true, row),
+    update: (statement, row) => add(statement, false, row),
+    setSession(session, isNew) {
+      const { organizationId, id } = session;
+      const before = sessions.find(
+        ({ session: other }) => other.id === id && other.organizationId === organizationId,
+      );
+      if (before && !isNew) before.session = session;
+      else sessions.push({ session, isNew });
     },
     setCounter(counter) {
       const place = counters.findIndex((other) => isSameCounter(other, counter));
       counters[place < 0 ? counters.length : place] = counter;
     },
     flush() {
-      for (const waiting of inserts) write(waiting);
+      for (const one of waiting) write(one);
+      writeSessions();
       writeCounters();
     },
     flushFor(text) {
-      for (const waiting of inserts) if (text.includes(waiting.table)) write(waiting);
+      for (const one of waiting) if (text.includes(one.table)) write(one);
+      if (text.includes(sessionTable)) writeSessions();
       if (text.includes(counterTable)) writeCounters();
     },
     drop() {
-      for (const { rows } of inserts) rows.length = 0;
+      for (const { rows } of waiting) rows.length = 0;
+      sessions.length = 0;
       counters.length = 0;
     },
   };

@@ -34,8 +34,8 @@ export interface SqliteConnection {
   exec(sql: string): void;
   /** Runs a statement of constant text, which is prepared once. Returns the number of changed rows. */
   run(text: string, parameters: SqlParameters): number;
-  /** Runs an INSERT of one row for all these rows, several per statement. */
-  insertRows(text: string, rows: readonly SqlParameters[]): void;
+  /** Runs an INSERT of one row for all these rows, several per statement. Returns the number of rows it wrote. */
+  insertRows(text: string, rows: readonly SqlParameters[]): number;
   get(text: string, parameters: SqlParameters): unknown;
   all(text: string, parameters: SqlParameters): unknown[];
   /** Like `all`, for a text built from a filter. The statement is not cached. */
@@ -67,14 +67,15 @@ export function createConnection(client: SqliteClient): SqliteConnection {
     },
     insertRows(text, rows) {
       const { names } = statement(text);
-      let next = 0;
+      let [next, written] = [0, 0];
       for (const { count, insert } of multiRowInserts)
         while (rows.length - next >= count) {
           const values: SqlValue[] = [];
           for (const end = next + count; next < end; next++)
             addParameters(values, names, rows[next] ?? {});
-          insert(text).statement.run(...values);
+          written += Number(insert(text).statement.run(...values).changes);
         }
+      return written;
     },
     get(text, parameters) {
       const { statement: prepared, names } = statement(text);

@@ -1,4 +1,4 @@
-import type { Change, Decision, View } from "@tollgate/store-engine";
+import { type Change, type Decision, idTakenError, type View } from "@tollgate/store-engine";
 import {
   createKnownRecent,
   createKnownRows,
@@ -9,7 +9,7 @@ import {
   viewKnown,
   viewRows,
 } from "@tollgate/store-sql";
-import { applyChange, createDeferredRows } from "./apply-change.ts";
+import { applyChange, createDeferredRows, RowExists } from "./apply-change.ts";
 import type { SqliteConnection } from "./connection.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
 import { embeddingStatements, holdsFromText } from "./step-row.ts";
@@ -25,8 +25,13 @@ export interface StoreNumbers {
 export interface Driver extends Pick<SqliteConnection, "run" | "get" | "all"> {
   /** Runs a rule on what the transaction sees, and writes its change. */
   carryOut<Result>(numbers: StoreNumbers, decide: (view: View) => Decision<Result>): Result;
-  /** Writes deferred rows. Call it before COMMIT. */
+  /** Writes deferred rows. Call it before COMMIT. May throw RowExists. */
   finish(): void;
+  /**
+   * Whether decisions look for the rows that they are about to create. Almost none exists, so looking first would be a wasted
+   * read, and each decision would be written alone. Set it for a transaction after another one threw RowExists.
+   */
+  isCareful: boolean;
   /** Forgets all known rows, because another connection wrote or the transaction was rolled back. */
   forget(): void;
 }
@@ -60,32 +65,37 @@ export function createDriver(connection: SqliteConnection): Driver {
     budgetsVersion: () => numbers?.budgetsVersion ?? 0,
     openedBefore,
   });
-  // A Step is almost never open already. Inserting it detects that, so looking first would be a wasted read.
   const assumingView = viewWith((organizationId, id) => {
     const open = known.steps.get(organizationId, id);
     assumedNew = open === null;
     return open?.record ?? null;
   });
   const checkingView = viewWith(rows.step);
-  const write = (change: Change, { next }: StoreNumbers): boolean => {
-    if (change.length > 0) {
-      const sequence = next();
-      const target = { run: connection.run, deferred, known, view: rows, sequence, next };
-      return applyChange(target, change);
-    }
-    deferred.flush();
-    return true;
+  const write = (change: Change, { next }: StoreNumbers): void => {
+    if (change.length === 0) return;
+    const sequence = next();
+    applyChange({ run: connection.run, deferred, known, view: rows, sequence, next }, change);
   };
-  return {
+  const check = <Result>(current: StoreNumbers, decide: (view: View) => Decision<Result>) => {
+    const { result, change } = decide(checkingView);
+    try {
+      write(change, current);
+      deferred.flush();
+    } catch (error) {
+      throw error instanceof RowExists ? idTakenError("new Session") : error;
+    }
+    return result;
+  };
+  const driver: Driver = {
+    isCareful: false,
     carryOut(current, decide) {
       [numbers, assumedNew] = [current, false];
+      if (driver.isCareful) return check(current, decide);
       const { result, change } = decide(assumingView);
       // The Step may be refused because of its own earlier opening, such as its holds.
-      const isFinal = !assumedNew || change.length > 0;
-      if (isFinal && write(change, current)) return result;
-      const checked = decide(checkingView);
-      write(checked.change, current);
-      return checked.result;
+      if (assumedNew && change.length === 0) return check(current, decide);
+      write(change, current);
+      return result;
     },
     ...flushedReads,
     run(text, parameters) {
@@ -99,6 +109,7 @@ export function createDriver(connection: SqliteConnection): Driver {
       known.clear();
     },
   };
+  return driver;
 }
 
 /** The reads of rules within a transaction: known rows, or else the database. */

@@ -1,5 +1,6 @@
 import type { Decision, View } from "@tollgate/store-engine";
 import { readRow } from "@tollgate/store-sql";
+import { RowExists } from "./apply-change.ts";
 import type { SqliteConnection } from "./connection.ts";
 import { createDriver, type Driver, type StoreNumbers } from "./driver.ts";
 
@@ -17,7 +18,10 @@ const writeVersion = "UPDATE store_state SET budgets_version = :budgets_version 
 
 /** The transactions of one connection. */
 export interface Transactions {
-  /** Runs `work` in one transaction. Commits when it returns, rolls back when it throws. */
+  /**
+   * Runs `work` in one transaction. Commits when it returns, rolls back when it throws. Runs it a second time if a row that
+   * was taken to be new exists.
+   */
   run<Result>(work: (transaction: Transaction) => Result): Result;
   /** Whether at least two transactions of the last 100 ms found that another connection had written. */
   isShared(): boolean;
@@ -57,7 +61,7 @@ export function createTransactions(connection: SqliteConnection): Transactions {
     version = current;
     return state ?? readState(connection);
   };
-  const run = <Result>(work: (transaction: Transaction) => Result): Result => {
+  const attempt = <Result>(work: (transaction: Transaction) => Result): Result => {
     connection.file.check();
     connection.exec("BEGIN IMMEDIATE");
     try {
@@ -72,6 +76,19 @@ export function createTransactions(connection: SqliteConnection): Transactions {
       forget();
       rollBack(connection);
       throw error;
+    }
+  };
+  const run = <Result>(work: (transaction: Transaction) => Result): Result => {
+    try {
+      return attempt(work);
+    } catch (error) {
+      if (!(error instanceof RowExists)) throw error;
+    }
+    driver.isCareful = true;
+    try {
+      return attempt(work);
+    } finally {
+      driver.isCareful = false;
     }
   };
   return { run, isShared: () => performance.now() - foundOthersAt[0] < sharedMs };

@@ -84,7 +84,35 @@ describe("known rows", () => {
     expect(await steps(["alone"])).toBe(16);
     await steps(Array.from({ length: 16 }, (_, at) => `warm ${at}`));
     // For concurrent Steps, one statement writes up to 16 rows.
-    expect(await steps(Array.from({ length: 32 }, (_, at) => `step ${at}`))).toBe(4.5);
+    expect(await steps(Array.from({ length: 32 }, (_, at) => `step ${at}`))).toBe(2.625);
+  });
+
+  it("are not trusted where a row that was taken to be new exists", async () => {
+    const { store } = await openWatched();
+    await openSteps(store, ["settled"]);
+    await store.settleStep(stepSettlement("settled"));
+    const taken = stepIntent("taken");
+    const { transcript } = stepIntent("settled");
+    const results = await Promise.allSettled([
+      store.openStep(stepIntent("before")),
+      store.openStep(stepIntent("settled")),
+      store.openStep({
+        ...taken,
+        transcript: { ...taken.transcript, newSessionId: transcript.newSessionId },
+      }),
+      store.openStep(stepIntent("after")),
+    ]);
+    expect(results.map(({ status }) => status)).toEqual([
+      ...["fulfilled", "fulfilled", "rejected", "fulfilled"],
+    ]);
+    const found = ["before", "settled", "taken", "after"].map((id) => store.steps.get("acme", id));
+    const outcomes = (await Promise.all(found)).map((step) => step?.outcome);
+    expect(outcomes).toEqual([null, "completed", undefined, null]);
+    const { data } = await store.evidence.list(
+      { organizationId: "acme" },
+      { cursor: null, limit: 9 },
+    );
+    expect(data.filter(({ kind }) => kind === "step.opened")).toHaveLength(3);
   });
 
   it("are forgotten when another connection writes", async () => {
