@@ -46,7 +46,7 @@ export function stepIntent(
   text = stepId,
 ): ConversationIntent {
   const message = JSON.stringify({ role: "user", content: text });
-  const decision = decisionOf(`decision of ${stepId}`);
+  const decision = decisionOf(stepId);
   return {
     stepId,
     process: { id: "process", renewal: 1 },
@@ -66,7 +66,7 @@ export function stepIntent(
       turnId: null,
       previousSessionId: null,
       newSessionId: `session of ${stepId}`,
-      newTurnId: `turn of ${stepId}`,
+      newTurnId: stepId,
       chain: digestOf(message),
       messages: [message],
       lastUserMessage: 1,

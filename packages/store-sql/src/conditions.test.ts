@@ -11,6 +11,7 @@ const conditions = createConditions({
   stepsTable: "",
   stepsBesides: "",
   holdsTable: "holds",
+  turnsTable: "turns",
   sessionsByKey: [],
   leafNumber: "",
   leafKey: "",

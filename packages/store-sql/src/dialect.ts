@@ -20,8 +20,9 @@ export interface SqlDialect {
   readonly stepsTable: string;
   /** Columns that Steps have only in this database, each with its type and a comma. */
   readonly stepsBesides: string;
-  /** The table of holds: all holds, or only those that are not stored in their Step. */
+  /** The tables of holds and of Turns: all of them, or only those that are not stored in their Step. */
   readonly holdsTable: string;
+  readonly turnsTable: string;
   /** The index for lists of a key's Sessions from all sources; empty if each source is read separately. */
   readonly sessionsByKey: readonly string[];
   /** The clauses after a leaf's number and after a leaf's columns that make its row unique. */

@@ -79,6 +79,7 @@ function sessions({
   keyedTable,
   wideTable,
   sessionsByKey,
+  turnsTable,
 }: SqlDialect): readonly string[] {
   return [
     // `updated` is the store's sequence. `data_classes` is a JSON array that only grows. `in_flight` marks a Session
@@ -98,7 +99,7 @@ function sessions({
       WHERE ${continued}`,
     `CREATE INDEX sessions_by_origin ON sessions (organization_id, branched_from_session_id)
       WHERE branched_from_session_id IS NOT NULL`,
-    `CREATE TABLE turns (
+    `CREATE TABLE ${turnsTable} (
       organization_id ${text} NOT NULL, id ${text} NOT NULL, session_id ${text} NOT NULL,
       PRIMARY KEY (organization_id, id))${keyedTable}`,
     // Positions below 0 aren't part of the transcript and belong to their Step: -1 is a reply that did not join, -2 the

@@ -14,6 +14,7 @@ const dialect: SqlDialect = {
   stepsTable: "",
   stepsBesides: "",
   holdsTable: "holds",
+  turnsTable: "turns",
   sessionsByKey: [],
   leafNumber: "",
   leafKey: "",

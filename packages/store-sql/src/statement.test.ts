@@ -12,6 +12,7 @@ const numbered: SqlDialect = {
   stepsTable: "",
   stepsBesides: "",
   holdsTable: "holds",
+  turnsTable: "turns",
   sessionsByKey: [],
   leafNumber: "",
   leafKey: "",

@@ -36,6 +36,7 @@ import {
   embeddedAtOpening,
   embeddingStatements,
   isEmbeddedPermit,
+  isEmbeddedTurn,
 } from "./step-row.ts";
 
 /** Where a change is written: the database, the known rows, and the number of the change. */
@@ -72,6 +73,7 @@ function apply(
   change: Change,
 ): number {
   const { run, known, deferred, sequence } = target;
+  const [first] = change;
   const insert = (statement: string, row: SqlParameters): number => {
     deferred.insert(statement, row);
     return 1;
@@ -87,7 +89,8 @@ function apply(
     case "update session":
       return writeSession(target, operation);
     case "insert turn":
-      return insert(writes.turn.statement, turnToRow(operation.row));
+      if (first?.write === "insert step" && isEmbeddedTurn(first.row, operation.row)) return 1;
+      return insert(embeddingStatements.insertTurn, turnToRow(operation.row));
     case "insert part":
       return insert(writes.part.statement, partToRow(operation.row));
     case "insert error":
@@ -95,7 +98,6 @@ function apply(
     case "insert decision":
     case "claim decision": {
       const { owner, decision } = operation.row;
-      const [first] = change;
       if (first?.write === "insert step" && isEmbeddedPermit(first.row, operation.row)) return 1;
       return insert(writes.decision.statement, decisionToRow(owner, decision, sequence));
     }
@@ -195,11 +197,12 @@ function settleStep({ deferred, known, view }: WriteTarget, row: StepRecord, cha
   return 1;
 }
 
-/** Removes a Step, but keeps its holds and its permit. */
+/** Removes a Step, but keeps its holds, its permit and its Turn. */
 function removeStep({ run, deferred }: WriteTarget, name: SqlParameters): number {
   deferred.flush();
   run(embeddingStatements.keepHolds, name);
   run(embeddingStatements.keepPermit, name);
+  run(embeddingStatements.keepTurn, name);
   return run(oldSteps.removeOne, name);
 }
 

@@ -213,7 +213,7 @@ const permits: PagedList = {
 };
 
 function permitById(acrossOrganizations: boolean): string {
-  const text = selectById("steps", permitColumns, acrossOrganizations, "decision_id");
+  const text = selectById("steps", permitColumns, acrossOrganizations);
   return text.replace(":id", ":id AND r.permit IS NOT NULL");
 }
 

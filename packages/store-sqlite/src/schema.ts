@@ -64,11 +64,12 @@ const additions: ReadonlyMap<number, readonly string[]> = new Map([
     1,
     [
       "CREATE INDEX steps_open ON steps (process_id, id) WHERE outcome = 'open'",
-      "CREATE INDEX steps_by_decision ON steps (organization_id, decision_id)",
       "CREATE INDEX leaves_by_organization ON leaves (organization_id)",
       `CREATE VIEW open_steps AS
         SELECT process_id, id AS step_id, organization_id, renewal, output_tokens FROM steps
         WHERE outcome = 'open'`,
+      `CREATE VIEW turns AS SELECT organization_id, id, session_id FROM kept_turns
+        UNION ALL SELECT organization_id, id, session_id FROM steps WHERE turn_id = id`,
       `CREATE VIEW holds AS SELECT ${columns} FROM kept_holds
         UNION ALL SELECT ${embeddedHoldColumns} FROM steps s CROSS JOIN json_each(s.held) h`,
     ],

@@ -11,10 +11,11 @@ export const sqliteDialect: SqlDialect = {
   // many pages, so wide tables have a separate index for their key.
   wideTable: " STRICT",
   stepsTable: " STRICT",
-  // `held` contains the holds of all attempts, `permit` the decision that opened the Step. Removing a Step moves both to
-  // rows of their own.
+  // `held` contains the holds of all attempts, `permit` the decision that opened the Step, which has the Step's id. A Turn
+  // with the id of a Step is the one that this Step began. Removing a Step moves all of them to rows of their own.
   stepsBesides: "held TEXT, renewal INTEGER NOT NULL, output_tokens INTEGER, permit TEXT,",
   holdsTable: "kept_holds",
+  turnsTable: "kept_turns",
   sessionsByKey: [],
   // The greatest number is the last one of the store's sequence.
   leafNumber: "INTEGER PRIMARY KEY",

@@ -4,6 +4,7 @@ import {
   type DecisionRecord,
   type HoldRecord,
   isSameHold,
+  type RowName,
   type StepRecord,
 } from "@tollgate/store-engine";
 import {
@@ -12,6 +13,7 @@ import {
   nextAttemptColumns,
   stepColumns,
   verdictOf,
+  writes,
 } from "@tollgate/store-sql";
 
 /** A hold as the row of its Step contains it. */
@@ -34,8 +36,8 @@ export const embeddedHoldColumns = `s.organization_id, s.id AS step_id, h.value 
 export const permitParts = ["-> 0", "-> 1", "->> 2"] as const;
 
 /**
- * The row of a Step also contains its holds, whether it is open, and the permit that opened it, so these need no rows and
- * indexes of their own. Removing a Step moves the holds and the permit, which outlive it, to their own tables.
+ * The row of a Step also contains its holds, whether it is open, the permit that opened it and the Turn that it began, so
+ * these need no rows and indexes of their own. Removing a Step moves those that outlive it to their own tables.
  */
 export const embeddingStatements = {
   insert: `${insertInto("steps", [
@@ -58,7 +60,11 @@ export const embeddingStatements = {
     WHERE process_id = :process_id AND id = :step_id AND organization_id = :organization_id
       AND outcome = 'open'`,
   hasPermit: `SELECT id FROM steps
-    WHERE organization_id = :organization_id AND decision_id = :id AND permit IS NOT NULL`,
+    WHERE organization_id = :organization_id AND id = :id AND permit IS NOT NULL`,
+  insertTurn: `${insertInto("kept_turns", writes.turn.columns)} ON CONFLICT DO NOTHING`,
+  keepTurn: `INSERT INTO kept_turns SELECT organization_id, id, session_id FROM steps
+    WHERE organization_id = :organization_id AND id = :id AND turn_id = id
+    ON CONFLICT DO NOTHING`,
 } as const;
 
 /** Leaves `held` unchanged if the parameter is null. */
@@ -72,12 +78,18 @@ function update(columns: readonly string[]): string {
 export function isEmbeddedPermit({ step }: StepRecord, { decision }: DecisionRecord): boolean {
   const { id, at, effect, firstDecisionId, refusal } = decision;
   return (
+    id === step.id &&
     id === step.decisionId &&
     at === step.openedAt &&
     effect === "permit" &&
     firstDecisionId === null &&
     refusal === null
   );
+}
+
+/** Whether a Turn is the one that a Step began, and has its id. */
+export function isEmbeddedTurn({ step }: StepRecord, { organizationId, id }: RowName): boolean {
+  return id === step.id && id === step.turnId && organizationId === step.organizationId;
 }
 
 /** The holds and the columns of a Step that a change opens. */

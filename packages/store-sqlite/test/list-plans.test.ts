@@ -93,7 +93,10 @@ describe("a filtered page reads only its rows, through an index in its order", (
     expect(plan).toContain(
       `SEARCH steps USING INDEX steps_by_session (${byOrganization} AND session_id=?)`,
     );
-    expect(plan).toContain(`SEARCH turns USING PRIMARY KEY (${byOrganization} AND id=?)`);
+    expect(plan).toContain(`SEARCH kept_turns USING PRIMARY KEY (${byOrganization} AND id=?)`);
+    expect(plan).toContain(
+      `SEARCH steps USING INDEX sqlite_autoindex_steps_1 (${byOrganization} AND id=?)`,
+    );
   });
 });
 

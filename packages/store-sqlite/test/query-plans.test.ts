@@ -69,11 +69,11 @@ const { progress: _progress, ...leased } = leases;
 const { keepHolds: _keep, ...carried } = embeddingStatements;
 
 /** The writes of SQLite that embed nothing in the row of a Step. */
-const { session, movedSession, turn, response, relinkedResponse, removedResponse } = writes;
+const { session, movedSession, response, relinkedResponse, removedResponse } = writes;
 const { part, error, erasure, decision, correction, leaf } = writes;
 const { claim, settledClaim, forgottenClaim, removedClaim } = writes;
 const written = Object.entries({
-  ...{ session, movedSession, turn, response, relinkedResponse, removedResponse },
+  ...{ session, movedSession, response, relinkedResponse, removedResponse },
   ...{ part, error, erasure, decision, correction, leaf },
   ...{ claim, settledClaim, forgottenClaim, removedClaim },
 }).map(([name, { statement }]) => [`write ${name}`, statement] as const);

@@ -12,6 +12,7 @@ export const postgresDialect: SqlDialect = {
   // Whole partitions are dropped at once.
   stepsBesides: "",
   holdsTable: "holds",
+  turnsTable: "turns",
   sessionsByKey: [
     `CREATE INDEX sessions_by_key ON sessions (organization_id, key_id, updated)
       WHERE ${listed.sessions}`,

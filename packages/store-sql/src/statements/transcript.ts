@@ -6,16 +6,15 @@ export function selectById(
   table: string,
   columns: readonly string[],
   acrossOrganizations: boolean,
-  idColumn = "id",
 ) {
   const selected = columns.map((column) => `r.${column}`).join(", ");
   // Every key begins with the organization, so the joins try each organization in turn, which reads few rows and no
   // whole table.
   return acrossOrganizations
     ? `SELECT ${selected} FROM organizations o CROSS JOIN ${table} r
-        WHERE r.organization_id = o.id AND r.${idColumn} = :id LIMIT 1`
+        WHERE r.organization_id = o.id AND r.id = :id LIMIT 1`
     : `SELECT ${selected} FROM ${table} r
-        WHERE r.organization_id = :organization_id AND r.${idColumn} = :id`;
+        WHERE r.organization_id = :organization_id AND r.id = :id`;
 }
 
 /** Statements on Sessions' lineage, transcripts and owners. */
