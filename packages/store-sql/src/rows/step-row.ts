@@ -59,8 +59,8 @@ export const stepReadColumns = [
   ...(["attempt_end", "earlier_attempts", "ending"] as const),
 ] as const;
 
-/** What `opening` contains. */
-type Opening = readonly [
+/** The values in `opening`. */
+type StepOpening = readonly [
   stream: boolean,
   requestedModel: string,
   stepNumber: number | null,
@@ -72,15 +72,15 @@ type Opening = readonly [
   droppedFields: DroppedFields | null,
 ];
 
-/** What `ending` contains. */
-type Ending = readonly [
+/** The values in `ending`. */
+type StepEnding = readonly [
   settledAt: number,
   reason: string | null,
   finishReason: string | null,
   replyHead: string | null,
 ];
 
-/** What `attempt_start` contains. The decision and the time are null if they are those of the Step. */
+/** The values in `attempt_start`. The decision and the time are null if they are those of the Step. */
 type RunningAttempt = readonly [
   decisionId: string | null,
   startedAt: number | null,
@@ -99,7 +99,7 @@ type RunningAttempt = readonly [
 export function stepToRow(record: StepRecord, sequence: number): SqlParameters {
   const { step } = record;
   const { running } = attemptsOf(step);
-  const opening: Opening = [
+  const opening: StepOpening = [
     step.stream,
     step.requestedModel,
     step.stepNumber,
@@ -158,7 +158,7 @@ export function nextAttemptToRow(record: StepRecord): SqlParameters {
 /** The columns of a Step's row that its end changes. */
 export function endToRow({ step }: StepRecord): SqlParameters {
   const end = step.attempts.at(-1)?.end ?? null;
-  const ending: Ending = [step.settledAt ?? 0, step.reason, step.finishReason, step.replyHead];
+  const ending: StepEnding = [step.settledAt ?? 0, step.reason, step.finishReason, step.replyHead];
   return {
     organization_id: step.organizationId,
     id: step.id,
@@ -215,7 +215,7 @@ function metadataOf(text: string | null): Metadata {
 /** The Step in a row of `stepReadColumns`, with the fields that only the rules read. */
 export function stepRecordFromRow(row: unknown): StepRecord {
   const read = readRow(row);
-  const [, , , , openedSession, branchedFromSessionId] = read.json<Opening>("opening");
+  const [, , , , openedSession, branchedFromSessionId] = read.json<StepOpening>("opening");
   const [, , , , , , , , holds, usd, tokens] = read.json<RunningAttempt>("attempt_start");
   return {
     step: stepFromRow(row),
@@ -233,9 +233,9 @@ export function stepFromRow(row: unknown): Step {
   const read = readRow(row);
   const outcome = read.text("outcome");
   const [stream, requestedModel, stepNumber, head, , , idempotencyKeySha256, retryOf, dropped] =
-    read.json<Opening>("opening");
+    read.json<StepOpening>("opening");
   const [settledAt, reason, finishReason, replyHead] =
-    read.jsonOrNull<Ending>("ending") ?? notEnded;
+    read.jsonOrNull<StepEnding>("ending") ?? notEnded;
   return {
     id: read.text("id"),
     organizationId: read.text("organization_id"),
