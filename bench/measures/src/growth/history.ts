@@ -29,7 +29,7 @@ export interface Words {
   digest(number: string): string;
   /** The bytes of a text. */
   bytes(text: string): string;
-  /** Whether Steps store the permits that opened them and the Turns that they began. */
+  /** Whether Steps store the permits that opened them. Turns with other ids have rows of their own in any case. */
   readonly carriesPermits: boolean;
 }
 
@@ -55,7 +55,7 @@ export function fillingStatements(size: Size, words: Words): readonly string[] {
   const { steps, sessions } = size;
   const others = () => [
     insert("sessions", sessions, sessionRow(size, words)),
-    ...(words.carriesPermits ? [] : [insert("turns", steps, turnRow(session))]),
+    insert(words.carriesPermits ? "kept_turns" : "turns", steps, turnRow(session)),
     insert("decisions", words.carriesPermits ? rare : steps, decisionRow(session)),
     insert("transcript_parts", steps, partRow(session, words)),
     insert("leaves", steps, leafRow(words)),
@@ -102,7 +102,7 @@ const owner = (session: string) => ({
   key_id: id("key", keyOf(session)),
 });
 
-function sessionRow({ steps, sessions }: Size, { digest, carriesPermits }: Words) {
+function sessionRow({ steps, sessions }: Size, { digest }: Words) {
   const lastStep = `((n + 1) * ${steps} / ${sessions} - 1)`;
   return {
     ...owner("n"),
@@ -114,7 +114,7 @@ function sessionRow({ steps, sessions }: Size, { digest, carriesPermits }: Words
     updated_at: `${firstAt} + ${lastStep} * ${apart}`,
     updated: `${lastStep} * 2`,
     in_flight: "0",
-    turn_id: id(carriesPermits ? "step" : "turn", lastStep),
+    turn_id: id("turn", lastStep),
     common_length: "0",
     data_classes: `'["D1_INTERNAL"]'`,
   };
@@ -148,7 +148,7 @@ function stepRow(session: string, size: Size, { carriesPermits }: Words) {
     id: id("step", "n"),
     decision_id: id(carriesPermits ? "step" : "decision", "n"),
     session_id: id("session", session),
-    turn_id: id(carriesPermits ? "step" : "turn", "n"),
+    turn_id: id("turn", "n"),
     opened_at: `${firstAt} + n * ${size.apart ?? apart}`,
     outcome: `CASE WHEN n < ${rare} THEN 'interrupted' WHEN n % 50 = 0 THEN 'failed' ELSE 'completed' END`,
     model: `CASE WHEN n < ${rare} THEN 'model-rare' ELSE 'model-' || (n % 4) END`,
