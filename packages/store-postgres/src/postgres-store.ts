@@ -8,6 +8,7 @@ import { createDatabase, type Database } from "./database/database.ts";
 import { postgresDialect } from "./database/postgres-dialect.ts";
 import { isSchemaName } from "./database/schema-name.ts";
 import { scriptsOn } from "./database/scripts.ts";
+import { createLeases } from "./leases.ts";
 import { createResponseRepository, createSessionRepository, sweepSteps } from "./repositories.ts";
 
 /**
@@ -95,13 +96,15 @@ export function postgresStore(source: PostgresSource, options: PostgresStoreOpti
   const database = openDatabase(requireSource(source), read(optionsSchema, options, configured));
   const { driver } = database;
   const shared = createRepositories(scriptsOn(database), postgresDialect);
+  const { whileOpening, ...leases } = createLeases(database);
   const anyway = { evenIfDone: true };
   return {
     contract: 1,
     migrate: (mode) => database.migrate(mode),
     close: () => database.close(),
     status: () => database.status(),
-    openStep: async (intent) => (await driver.open((view) => openStep(view, intent))).result,
+    openStep: (intent) =>
+      whileOpening(async () => (await driver.open((view) => openStep(view, intent))).result),
     openAttempt: async (intent) =>
       (await driver.settle((view) => openAttempt(view, intent))).result,
     settleStep: async (settlement) => {
@@ -118,6 +121,7 @@ export function postgresStore(source: PostgresSource, options: PostgresStoreOpti
     recordRefusal: async (refusal) =>
       (await driver.open((view) => recordRefusal(view, refusal))).result,
     ...shared,
+    ...leases,
     sessions: { ...shared.sessions, ...createSessionRepository(database) },
     steps: { ...shared.steps, sweep: (sweep) => sweepSteps(database, sweep) },
     responses: createResponseRepository(database),

@@ -1,6 +1,7 @@
+import { setTimeout as pause } from "node:timers/promises";
 import type { LeaseRenewal } from "@tollgate/core/store";
 import { expect, inject, it, onTestFinished } from "vitest";
-import { insertKey, stepIntent } from "../../store-engine/test/step-intents.ts";
+import { insertKey, stepIntent, stepSettlement } from "../../store-engine/test/step-intents.ts";
 import { postgresStore } from "../src/index.ts";
 import { freshSchema, withClient } from "./databases.ts";
 
@@ -51,4 +52,50 @@ it("forgets a process with a lapsed lease once none of its Steps is open", async
     client.query(`SELECT id FROM ${schema}.processes ORDER BY id`),
   );
   expect(rows.map(({ id }) => id)).toEqual(["busy", "next", "other"]);
+});
+
+it("never lets a Step look given up that opens while its process renews its lease", async () => {
+  const { schema, store, peer } = await openStores();
+  await store.renewLease(beat("busy", 0));
+  await withClient(async (client) => {
+    await client.query("BEGIN");
+    await client.query(`LOCK TABLE ${schema}.steps IN SHARE MODE`);
+    const process = { id: "busy", renewal: 1 };
+    const opening = store.openStep({ ...stepIntent("slow"), process });
+    const steps = ["step", "slow"].map((stepId) => ({
+      organizationId: "acme",
+      stepId,
+      outputTokens: null,
+    }));
+    const renewing = store.renewLease({ ...beat("busy", 0), renewal: 2, steps });
+    await pause(300);
+    await client.query("COMMIT");
+    expect(await opening).toMatchObject({ opened: true });
+    await renewing;
+    expect(await peer.lapsedSteps({ at: Date.now(), clock: "store", limit: 9 })).toEqual([]);
+  });
+});
+
+it("renews the lease of many open Steps in one statement, so none that ends waits for long", async () => {
+  const { schema, store } = await openStores();
+  const ids = Array.from({ length: 200 }, (_, at) => `step ${at}`);
+  const process = { id: "busy", renewal: 1 };
+  await Promise.all(ids.map((id) => store.openStep({ ...stepIntent(id), process })));
+  const steps = ids.map((stepId, at) => ({
+    organizationId: "acme",
+    stepId,
+    outputTokens: at % 2 === 0 ? at : null,
+  }));
+  const written = (stepId: string) =>
+    withClient((client) =>
+      client.query(`SELECT xmin::text AS by, output_tokens AS tokens, renewal FROM ${schema}.open_steps
+        WHERE step_id = '${stepId}'`),
+    );
+  await store.renewLease({ ...beat("busy", 0), renewal: 2, steps });
+  const [even, odd] = [await written("step 42"), await written("step 43")];
+  expect(even.rows).toMatchObject([{ tokens: "42", renewal: "2" }]);
+  expect(odd.rows).toMatchObject([{ tokens: null, renewal: "2", by: even.rows[0].by }]);
+  expect(await Promise.all(ids.map((id) => store.settleStep(stepSettlement(id))))).toHaveLength(
+    200,
+  );
 });

@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { StoreStatus } from "@tollgate/core/store";
 import { commitIn } from "../driver/commit.ts";
 import { byIndexes } from "../driver/commit-function.ts";
-import { createDriver, type Driver } from "../driver/driver.ts";
+import { createDriver, type Driver, type DriverTransport } from "../driver/driver.ts";
 import { createAcquire } from "./acquire.ts";
 import type { PostgresPool } from "./client.ts";
 import { type Connection, createConnection, createPrepare, queryTimeouts } from "./connection.ts";
@@ -33,6 +33,8 @@ export interface Database {
   rearrange<Result>(
     change: (transaction: Transaction, connection: Connection) => Promise<Result>,
   ): Promise<Result | null>;
+  /** Runs work in one transaction whose statements use indexes only, and again as a whole if a retry can help. */
+  byIndex<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result>;
   /** Runs statements, each of which sees the state committed before it. */
   read<Result>(query: (connection: Connection) => Promise<Result>): Promise<Result>;
   /** Waits for running calls. */
@@ -117,14 +119,15 @@ export function createDatabase(options: DatabaseOptions): Database {
       await ready();
       return call();
     });
+  const transactByIndex: DriverTransport["transact"] = (work) =>
+    withConnection(false, (connection) =>
+      inTransaction(connection, () => work(connection), byIndex),
+    );
   const createdDriver = createDriver({
     commit,
     tryAgain,
     withConnection: (use) => withConnection(true, use),
-    transact: (work) =>
-      withConnection(false, (connection) =>
-        inTransaction(connection, () => work(connection), byIndex),
-      ),
+    transact: transactByIndex,
   });
   const driver: Driver = {
     open: (decide) => onceReady(() => createdDriver.open(decide)),
@@ -154,6 +157,7 @@ export function createDatabase(options: DatabaseOptions): Database {
           return change(transaction, connection);
         }).catch(unlessBusy),
       ),
+    byIndex: (work) => onceReady(() => tryAgain(() => transactByIndex(work), anyway)),
     read: (query) => onceReady(() => tryAgain(() => withConnection(true, query), anyway)),
     close() {
       closing ??= Promise.allSettled(running).then(async () => {

@@ -1,5 +1,8 @@
 import { leaseStatements, listed, type SqlDialect } from "@tollgate/store-sql";
 
+/** The time of the statement. The transaction may have started earlier and waited since. */
+export const databaseNow = "CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)";
+
 export const postgresDialect: SqlDialect = {
   placeholder: (position) => `$${position}`,
   text: 'TEXT COLLATE "C"',
@@ -24,8 +27,7 @@ export const postgresDialect: SqlDialect = {
   jsonArray: (columns) => `CAST(json_build_array(${columns.join(", ")}) AS TEXT)`,
   joinPage: (table, page) => `CROSS JOIN LATERAL (SELECT * FROM ${table} ${page}) AS r`,
   locked: (statement) => `${statement} FOR NO KEY UPDATE`,
-  // The time of the statement. The transaction may have started earlier and waited since.
-  databaseTime: "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT) AS now",
+  databaseTime: `SELECT ${databaseNow} AS now`,
   updateProgress: leaseStatements.progress,
   list: arrayOf,
 };

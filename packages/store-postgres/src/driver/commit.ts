@@ -110,6 +110,10 @@ function rowsByKind(drafts: readonly Draft[]): ReadonlyMap<string, PlacedRow[]> 
       else rows.set(kind, [placed]);
     }
   for (const { group } of comparisons) rows.get(group)?.sort(inOrder);
+  rows.get("closedStep")?.sort(({ row: a }, { row: b }) => {
+    const [one, other] = [String(a["step_id"]), String(b["step_id"])];
+    return one < other ? -1 : one > other ? 1 : 0;
+  });
   const moved = rows.get("movedSession");
   if (moved) rows.set("movedSession", lastOfEach(moved));
   return rows;
