@@ -68,12 +68,14 @@ export function createDatabase(options: DatabaseOptions): Database {
   const prepare = createPrepare({ qualify, namedStatements: options.namedStatements });
   const tryAgain = createRetry(chance);
   const pooled = createAcquire(pool);
-  const running = new Set<Promise<unknown>>();
   // The pool replaces an idle connection that breaks. Without a listener, its error event would end the host process.
   const ignore = (): void => {};
   pool.on("error", ignore);
   let inUse = 0;
+  let running = 0;
+  let end = (): void => {};
   let checked: Promise<void> | null = null;
+  let isReady = false;
   let closing: Promise<void> | null = null;
 
   const withConnection = async <Result>(
@@ -96,11 +98,14 @@ export function createDatabase(options: DatabaseOptions): Database {
       const transaction = createTransaction(connection, schema);
       return inTransaction(connection, () => change(transaction, connection));
     });
-  const whileOpen = <Result>(call: () => Promise<Result>): Promise<Result> => {
-    if (closing) return Promise.reject(new PostgresFailure("the store is closed"));
-    const result = call().finally(() => running.delete(result));
-    running.add(result);
-    return result;
+  const whileOpen = async <Result>(call: () => Promise<Result>): Promise<Result> => {
+    if (closing) throw new PostgresFailure("the store is closed");
+    running++;
+    try {
+      return await call();
+    } finally {
+      if (--running === 0) end();
+    }
   };
   const check = (): Promise<void> =>
     tryAgain(
@@ -108,17 +113,19 @@ export function createDatabase(options: DatabaseOptions): Database {
       anyway,
     );
   const ready = (): Promise<void> => {
-    checked ??= check().catch((error: unknown) => {
-      checked = null;
-      throw error;
-    });
+    checked ??= check().then(
+      () => {
+        isReady = true;
+      },
+      (error: unknown) => {
+        checked = null;
+        throw error;
+      },
+    );
     return checked;
   };
   const onceReady = <Result>(call: () => Promise<Result>): Promise<Result> =>
-    whileOpen(async () => {
-      await ready();
-      return call();
-    });
+    whileOpen(isReady ? call : () => ready().then(call));
   const transactByIndex: DriverTransport["transact"] = (work) =>
     withConnection(false, (connection) =>
       inTransaction(connection, () => work(connection), byIndex),
@@ -160,7 +167,10 @@ export function createDatabase(options: DatabaseOptions): Database {
     byIndex: (work) => onceReady(() => tryAgain(() => transactByIndex(work), anyway)),
     read: (query) => onceReady(() => tryAgain(() => withConnection(true, query), anyway)),
     close() {
-      closing ??= Promise.allSettled(running).then(async () => {
+      closing ??= new Promise<void>((resolve) => {
+        end = resolve;
+        if (running === 0) end();
+      }).then(async () => {
         await options.end();
         pool.off("error", ignore);
       });

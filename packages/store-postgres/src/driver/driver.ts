@@ -27,6 +27,7 @@ import { isBegunBy, viewAfter, withoutReplaced } from "./followers.ts";
 import { isTimeout, Lane, type LaneWork } from "./lane.ts";
 import { lockRows } from "./lock-rows.ts";
 import { type ReadSet, recordReads } from "./read-set.ts";
+import { createRowCache } from "./row-cache.ts";
 
 /** Connects the driver to the database. */
 export interface DriverTransport {
@@ -330,11 +331,15 @@ interface Known {
 
 function createKnown(): Known {
   const recent = createKnownRecent(0, () => []);
-  const rows: KnownRows = createKnownRows(recent);
+  const rows: KnownRows = {
+    ...createKnownRows(recent),
+    sessions: createRowCache(),
+    steps: createRowCache(),
+  };
   let budgetsVersion: number | null = null;
   let notes = 0;
   const forget = (): void => {
-    rows.clear();
+    for (const cache of [rows, rows.sessions, rows.steps]) cache.clear();
     budgetsVersion = null;
   };
   return {
