@@ -76,7 +76,7 @@ it("never lets a Step look given up that opens while its process renews its leas
   });
 });
 
-it("renews the lease of many open Steps in one statement, so none that ends waits for long", async () => {
+it("renews the lease of many open Steps in one statement", async () => {
   const { schema, store } = await openStores();
   const ids = Array.from({ length: 200 }, (_, at) => `step ${at}`);
   const process = { id: "busy", renewal: 1 };
