@@ -27,6 +27,7 @@ export class RunningDrafts {
 
   /** Whether a running draft locks one of these Sessions. */
   locks(sessions: readonly RowName[]): boolean {
+    if (sessions.length === 0) return false;
     return this.#batches.some((drafts) =>
       drafts.some(({ locks }) => locks.sessions.some((one) => sessions.some(isSame(one)))),
     );
@@ -79,11 +80,12 @@ interface QueuedDecision<One extends PreparedDecision<One>> extends Queued {
 }
 
 /** Changes in one statement. */
-const maxBatchSize = 16;
+const maxBatchSize = 64;
 /** Bytes and characters in one statement. A longer change goes alone. */
 const maxBatchLength = 1_048_576;
-/** Statements of one kind that run at once; more wait. */
+/** Statements of one kind that run at once if this many changes wait, otherwise one. A larger batch costs less for each. */
 const maxRunning = 2;
+const minWaiting = 32;
 const maxQueued = 256;
 
 /** Sends batches to the database. */
@@ -144,7 +146,8 @@ export function createBatches<One extends PreparedDecision<One>>({
     else dispatch();
   };
   const dispatch = (): void => {
-    if (queue.length === 0 || isHeldUp || isBorrowing || running >= maxRunning) return;
+    if (queue.length === 0 || isHeldUp || isBorrowing) return;
+    if (running >= (queue.length < minWaiting ? 1 : maxRunning)) return;
     running++;
     void runBatch();
   };

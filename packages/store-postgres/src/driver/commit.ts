@@ -28,7 +28,12 @@ export interface Commit {
 /** The statement that calls the function, and the ids of its composite types in this database. */
 interface Call {
   readonly text: string;
-  readonly types: ReadonlyMap<string, RowType>;
+  readonly types: ReadonlyMap<string, ParameterType>;
+}
+
+/** The type of a parameter, and its name. */
+interface ParameterType extends RowType {
+  readonly parameter: string;
 }
 
 /** The function's name contains the schema's version, so two releases can run side by side during an upgrade. */
@@ -49,7 +54,7 @@ export function commitIn(schema: string): Commit {
       };
       for (const [kind, type] of types) {
         const placed = rows.get(kind);
-        parameters[snakeCase(kind)] = placed ? binaryRows(type, placed) : null;
+        parameters[type.parameter] = placed ? binaryRows(type, placed) : null;
       }
       const [found] = await connection.all(text, parameters).catch((error: unknown) => {
         if (!isOfOtherTypes(error)) return refuseTakenId(error);
@@ -81,7 +86,7 @@ async function readCall(
   const ids = new Map(
     rows.map((row) => [readRow(row).text("name"), readRow(row).integer("id")] as const),
   );
-  const types = new Map<string, RowType>();
+  const types = new Map<string, ParameterType>();
   const inputs = [
     "in_patience => :patience",
     "in_limited => CAST(:limited AS BOOLEAN)",
@@ -90,8 +95,8 @@ async function readCall(
   for (const [kind, columns] of rowKinds) {
     const typeId = ids.get(typeOf(name, kind));
     if (typeId === undefined) throw new TypeError(`the schema has no type for ${kind}`);
-    types.set(kind, { typeId, columns: Object.entries(columns) });
     const parameter = snakeCase(kind);
+    types.set(kind, { typeId, columns: Object.entries(columns), parameter });
     inputs.push(`in_${parameter} => CAST(:${parameter} AS ${schema}.${typeOf(name, kind)}[])`);
   }
   // The ids make connections prepare the statement again for new types.

@@ -154,7 +154,9 @@ function addLooked(
 
 function lengthOf(row: SqlParameters): number {
   let length = 0;
-  for (const value of Object.values(row))
-    if (value !== null && typeof value !== "number") length += value.length;
+  for (const column in row) {
+    const value = row[column];
+    if (value && typeof value !== "number") length += value.length;
+  }
   return length;
 }

@@ -46,6 +46,7 @@ export function groupAfter(
   before: readonly Pick<Earlier, "locks" | "group">[],
   place: number,
 ): number {
+  if (sessions.length === 0) return place;
   const leader = before.find(({ locks }) =>
     locks.sessions.some((one) => sessions.some((other) => isSame(one, other))),
   );
@@ -54,19 +55,19 @@ export function groupAfter(
 
 /** Drops updates of Sessions that later changes replace. */
 export function withoutReplaced(changes: readonly Change[]): readonly Change[] {
-  const updates = changes
-    .flat()
-    .flatMap((operation) => (operation.write === "update session" ? [operation] : []));
-  const isReplaced = (operation: Change[number]): boolean =>
-    operation.write === "update session" &&
-    updates.findLast(({ row }) => isSame(row, operation.row)) !== operation;
-  return changes.map((change) => change.filter((operation) => !isReplaced(operation)));
+  const moved = movedBy(changes.map((change) => ({ change })));
+  const isReplaced = ({ write, row }: Change[number]): boolean =>
+    write === "update session" && moved.findLast((one) => isSame(one, row)) !== row;
+  return changes.map((change) =>
+    change.some(isReplaced) ? change.filter((operation) => !isReplaced(operation)) : change,
+  );
 }
 
 function movedBy(drafts: readonly Pick<Earlier, "change">[]): readonly SessionState[] {
-  return drafts.flatMap(({ change }) =>
-    change.flatMap((operation) => (operation.write === "update session" ? [operation.row] : [])),
-  );
+  const moved: SessionState[] = [];
+  for (const { change } of drafts)
+    for (const { write, row } of change) if (write === "update session") moved.push(row);
+  return moved;
 }
 
 function isSame(a: RowName, b: RowName): boolean {
