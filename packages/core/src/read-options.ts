@@ -115,7 +115,7 @@ export function readOptions(options: GatewayOptions): GatewayContext {
     latencies: createLatencies(router.virtualModels),
     upstreams: createUpstreams(checked.upstreams ?? {}, clock, notify),
     ...createKeyLimits(limits, clock),
-    admission: createAdmission(options.load, { ...limits, turn: deadlines.turn }, clock),
+    ...createAdmission(options.load, { ...limits, turn: deadlines.turn }, clock),
     sequencer: readSequencer(options, { clock, notify }),
     openSteps: createOpenSteps(ids.uuid()),
     clock,
@@ -129,9 +129,9 @@ export function readOptions(options: GatewayOptions): GatewayContext {
 function readingOf({
   toolOutputs = "text",
   sessions = {},
-}: GatewayOptions): Pick<GatewayContext, "toolOutputs" | "leadingSystem" | "afterReads"> {
+}: GatewayOptions): Pick<GatewayContext, "toolOutputs" | "leadingSystem"> {
   const leadingSystem = sessions.leadingSystem ?? "history";
-  return { toolOutputs, leadingSystem, afterReads: createAfterReads() };
+  return { toolOutputs, leadingSystem };
 }
 
 /** How often an API key may do what no rate limit counts, because it opens no Step. */
@@ -184,12 +184,14 @@ function boundsOf({
   };
 }
 
+/** Which requests this process takes, and when their bodies and answers are taken. */
 function createAdmission(
   load: GatewayOptions["load"],
   limits: AdmissionLimits,
   clock: Clock,
-): Admission {
-  return new Admission({ limits, clock, load: load ?? createProcessLoad() });
+): Pick<GatewayContext, "admission" | "afterReads"> {
+  const admission = new Admission({ limits, clock, load: load ?? createProcessLoad() });
+  return { admission, afterReads: createAfterReads(() => admission.admitted <= 1) };
 }
 
 function millisecondsOf(written: Partial<Record<string, Duration>>): Record<string, number> {

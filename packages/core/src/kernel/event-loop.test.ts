@@ -50,6 +50,16 @@ describe("work after reads", () => {
     expect(log).toEqual(Array.from({ length: 151 }, (_, at) => at));
   });
 
+  it("runs at once while nothing else is in flight, except every ninth", async () => {
+    const afterReads = createAfterReads(() => true);
+    const log: number[] = [];
+    for (let at = 1; at <= 10; at++) afterReads(() => log.push(at));
+    expect(log).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    await nextTurn();
+    afterReads(() => log.push(11));
+    expect(log).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+  });
+
   it("runs the rest if some work throws, and leaves the error uncaught", async () => {
     const others = process.listeners("uncaughtException");
     process.removeAllListeners("uncaughtException");
