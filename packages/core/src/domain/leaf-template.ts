@@ -1,4 +1,4 @@
-import { sha256Of } from "../kernel/digest.ts";
+import { hexOf, sha256Of } from "../kernel/digest.ts";
 import type { EvidenceLeaf } from "./evidence-leaf.ts";
 
 /** The facts about an opened Step that only the store knows, inside its transaction. */
@@ -32,13 +32,8 @@ export function fillLeaf(template: LeafTemplate, assignment: StepAssignment | nu
 
 function assignmentJson(assignment: StepAssignment): string {
   const { branchedFromSessionId, commonLength, contentCommitment, sessionId, turnId } = assignment;
-  return JSON.stringify({
-    branchedFromSessionId,
-    commonLength,
-    contentCommitment: contentCommitment && Buffer.from(contentCommitment).toString("hex"),
-    sessionId,
-    turnId,
-  });
+  const commitment = contentCommitment === null ? "null" : `"${hexOf(contentCommitment)}"`;
+  return `{"branchedFromSessionId":${JSON.stringify(branchedFromSessionId)},"commonLength":${commonLength},"contentCommitment":${commitment},"sessionId":${JSON.stringify(sessionId)},"turnId":${JSON.stringify(turnId)}}`;
 }
 
 /** SHA-256(0x00 ‖ meta), the leaf hash of RFC 6962. */

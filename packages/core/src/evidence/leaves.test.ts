@@ -10,8 +10,10 @@ import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.
 import { stableJson } from "../kernel/stable-json.ts";
 import {
   activityRemovedLeaf,
+  areStretchesOf,
   attemptLeaf,
   openedLeaf,
+  openedStretches,
   refusalLeaf,
   settledLeaf,
   transcriptsErasedLeaf,
@@ -364,3 +366,33 @@ function facts({ id, organizationId, kind, at, meta }: EvidenceLeaf): object {
   const names = new Set(["id", "organization", "at"]);
   return Object.fromEntries(Object.entries(members).filter(([name]) => !names.has(name)));
 }
+
+/** Copies of a value with one change each: another value of a member, also deep inside. Everything else is the same. */
+function changed<Value>(value: Value): readonly Value[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) => {
+    const isPlain = typeof member !== "object" || member === null;
+    const others = isPlain ? [`other ${name}`, 77, null, undefined] : changed(member);
+    return others.map((other) => ({ ...value, [name]: other }));
+  });
+}
+
+describe("the stretches of an opened Step's leaf", () => {
+  const known = openedStretches(intent);
+  const { transcript: _, holds: __, instructions: ___, owner: ____, ...facts } = intent;
+  const intents = [
+    ...changed(facts).map((other) => ({ ...intent, ...other })),
+    ...changed(owner).map((other) => ({ ...intent, owner: other })),
+    { ...intent, transcript: null, stepNumber: null },
+    { ...intent, holds: [] },
+    { ...intent, decision: { ...decision, rules: ["b", "a"] } },
+    { ...intent, decision: { ...decision, rules: ["b"] } },
+  ];
+
+  it("are used only for Steps whose leaves have them", () => {
+    const same = intents.filter((other) => areStretchesOf(known, other));
+    for (const other of same) expect(openedLeaf("l", other, known)).toEqual(openedLeaf("l", other));
+    expect(same.length).toBeGreaterThan(20);
+    expect(intents.length).toBeGreaterThan(2 * same.length);
+  });
+});

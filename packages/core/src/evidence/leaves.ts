@@ -14,6 +14,7 @@ import type { DecisionRefusal, PolicyDecision, TargetChoice } from "../domain/po
 import type { Price, Rates, TierPrice } from "../domain/price.ts";
 import type { AttemptStart } from "../domain/step.ts";
 import type { Usage } from "../domain/usage.ts";
+import { hexOf } from "../kernel/digest.ts";
 import { type Json, stableJson } from "../kernel/stable-json.ts";
 
 interface LeafHead {
@@ -38,37 +39,124 @@ function leafOf(head: LeafHead, meta: string): EvidenceLeaf {
 // The leaves of the governed path are canonical as written: every object below lists its members in order, and JSON omits
 // undefined ones. Sorting them at run time would cost more than hashing them.
 
-/** The leaf of an opened Step, with a gap for the store's assignment, which is the first member in order. */
-export function openedLeaf(id: string, intent: Omit<StepIntent, "leaf">): LeafTemplate {
-  const { owner, transcript, at } = intent;
-  const { organizationId } = owner;
-  const kind = "step.opened";
-  const rest = JSON.stringify({
-    at,
-    attempt: attemptFacts(intent.attempt),
-    chain: transcript && chainFacts(transcript),
-    dataClass: intent.dataClass,
-    decision: decisionFacts(intent.decision),
-    endpoint: intent.endpoint,
-    holds: intent.holds.map(holdFacts),
-    id,
-    instructions: intent.instructions && hex(intent.instructions.contentCommitment),
-    key: owner.keyId,
-    kind,
-    organization: organizationId,
-    requestedModel: intent.requestedModel,
-    source: intent.source,
-    step: intent.stepId,
-    stepNumber: intent.stepNumber,
-    stream: intent.stream,
-    user: owner.userId,
-    version,
-  });
-  return { id, organizationId, kind, at, before: '{"assignment":', after: `,${rest.slice(1)}` };
+/** The facts that an opened Step's leaf states. */
+type OpenedFacts = Omit<StepIntent, "leaf">;
+
+/** The stretches of an opened Step's leaf that are the same for most Steps with the same cached decision. */
+export interface OpenedStretches {
+  /** The intent's facts that the stretches state. */
+  readonly of: Pick<
+    OpenedFacts,
+    "attempt" | "dataClass" | "decision" | "endpoint" | "owner" | "requestedModel" | "source"
+  >;
+  /** Each goes up to the value of a member that differs in every Step. */
+  readonly toInputTokens: string;
+  readonly toChain: string;
+  readonly toDecisionId: string;
+  readonly toHolds: string;
+  readonly toStep: string;
+  readonly rest: string;
 }
 
-function chainFacts({ chain }: TranscriptIntent): object {
-  return { head: hex(chain.subarray(-32)), length: chain.length / 32 };
+export function openedStretches(intent: OpenedFacts): OpenedStretches {
+  const { attempt, dataClass, decision, endpoint, owner, requestedModel, source } = intent;
+  const { connection } = attempt;
+  const { choice, effect, first, ...laterFacts } = decisionFacts({ ...decision, id: "" });
+  const toInputTokens = `{"connection":${JSON.stringify(connection)},"estimatedInputTokens":`;
+  const ofAttempt = JSON.stringify(attemptFacts({ ...attempt, estimatedInputTokens: 0 }));
+  const later = JSON.stringify({ ...laterFacts, id: undefined });
+  const key = { key: owner.keyId, kind: "step.opened", organization: owner.organizationId };
+  return {
+    of: { attempt, dataClass, decision, endpoint, owner, requestedModel, source },
+    toInputTokens: `,"attempt":${toInputTokens}`,
+    toChain: `${ofAttempt.slice(toInputTokens.length + 1)},"chain":`,
+    toDecisionId: `,"dataClass":${JSON.stringify(dataClass)},"decision":${open({ choice, effect, first })}"id":`,
+    toHolds: `,${later.slice(1)},"endpoint":${JSON.stringify(endpoint)},"holds":`,
+    toStep: `,${open({ ...key, requestedModel, source }).slice(1)}"step":`,
+    rest: `,"user":${JSON.stringify(owner.userId)},"version":${version}}`,
+  };
+}
+
+/** An object as JSON, with a comma instead of its closing brace. */
+function open(members: object): string {
+  return `${JSON.stringify(members).slice(0, -1)},`;
+}
+
+/** Whether these stretches are those of an intent. */
+export function areStretchesOf(stretches: OpenedStretches, intent: OpenedFacts): boolean {
+  const { of: own } = stretches;
+  return (
+    own.dataClass === intent.dataClass &&
+    own.endpoint === intent.endpoint &&
+    own.requestedModel === intent.requestedModel &&
+    own.source === intent.source &&
+    own.owner.organizationId === intent.owner.organizationId &&
+    own.owner.userId === intent.owner.userId &&
+    own.owner.keyId === intent.owner.keyId &&
+    areSameAttempts(own.attempt, intent.attempt) &&
+    areSameDecisions(own.decision, intent.decision)
+  );
+}
+
+/** Whether two attempts have the same facts, except for their estimated input. */
+function areSameAttempts(one: AttemptStart, other: AttemptStart): boolean {
+  return (
+    one.connection === other.connection &&
+    one.estimatedOutputTokens === other.estimatedOutputTokens &&
+    one.gateway === other.gateway &&
+    one.model === other.model &&
+    one.number === other.number &&
+    one.outputCapFrom === other.outputCapFrom &&
+    one.price === other.price &&
+    one.reasons === other.reasons &&
+    areSameLists(one.serviceTiers, other.serviceTiers) &&
+    one.vendor === other.vendor
+  );
+}
+
+/** Whether two decisions have the same facts, except for their ids. */
+function areSameDecisions(one: PolicyDecision, other: PolicyDecision): boolean {
+  return (
+    one.choice === other.choice &&
+    one.effect === other.effect &&
+    one.firstDecisionId === other.firstDecisionId &&
+    one.policyVersion === other.policyVersion &&
+    one.refusal === other.refusal &&
+    areSameLists(one.rules, other.rules)
+  );
+}
+
+function areSameLists(one: readonly string[], other: readonly string[]): boolean {
+  return (
+    one === other ||
+    (one.length === other.length && one.every((member, at) => member === other[at]))
+  );
+}
+
+/** The leaf of an opened Step, with a gap for the store's assignment, which is the first member in order. */
+export function openedLeaf(
+  id: string,
+  intent: OpenedFacts,
+  stretches: OpenedStretches = openedStretches(intent),
+): LeafTemplate {
+  const { owner, transcript, instructions, at } = intent;
+  const { toInputTokens, toChain, toDecisionId, toHolds, toStep, rest } = stretches;
+  const chain = transcript === null ? "null" : chainText(transcript);
+  const told = instructions === null ? "null" : `"${hexOf(instructions.contentCommitment)}"`;
+  const holds = JSON.stringify(intent.holds.map(holdFacts));
+  const step = `${JSON.stringify(intent.stepId)},"stepNumber":${intent.stepNumber},"stream":${intent.stream}`;
+  return {
+    id,
+    organizationId: owner.organizationId,
+    kind: "step.opened",
+    at,
+    before: '{"assignment":',
+    after: `,"at":${at}${toInputTokens}${intent.attempt.estimatedInputTokens}${toChain}${chain}${toDecisionId}${JSON.stringify(intent.decision.id)}${toHolds}${holds},"id":${JSON.stringify(id)},"instructions":${told}${toStep}${step}${rest}`,
+  };
+}
+
+function chainText({ chain }: TranscriptIntent): string {
+  return `{"head":"${hexOf(chain.subarray(-32))}","length":${chain.length / 32}}`;
 }
 
 export function attemptLeaf(id: string, intent: Omit<AttemptIntent, "leaf">): EvidenceLeaf {
@@ -101,10 +189,10 @@ export function settledLeaf(id: string, settlement: Omit<StepSettlement, "leaf">
     organization: organizationId,
     outcome: settlement.outcome,
     reason: settlement.reason,
-    reasoning: settlement.reasoning ? hex(settlement.reasoning.contentCommitment) : undefined,
+    reasoning: settlement.reasoning ? hexOf(settlement.reasoning.contentCommitment) : undefined,
     reply: reply && {
-      commitment: hex(reply.contentCommitment),
-      head: reply.chain.length === 0 ? null : hex(reply.chain.subarray(-32)),
+      commitment: hexOf(reply.contentCommitment),
+      head: reply.chain.length === 0 ? null : hexOf(reply.chain.subarray(-32)),
     },
     response: settlement.response?.id ?? null,
     step: settlement.stepId,
@@ -151,7 +239,7 @@ export function transcriptsErasedLeaf(
   return createLeaf(head, { before: at - keep, sessions: sessionIds.toSorted() });
 }
 
-function decisionFacts(decision: PolicyDecision): object {
+function decisionFacts(decision: PolicyDecision) {
   return {
     choice: decision.choice && choiceFacts(decision.choice),
     effect: decision.effect,
@@ -255,7 +343,7 @@ function endFacts(end: AttemptSettlement): object {
     bodySha256: end.bodySha256,
     costBasis: end.costBasis,
     costNanoUsd: end.costNanoUsd,
-    error: end.error ? hex(end.error.contentCommitment) : undefined,
+    error: end.error ? hexOf(end.error.contentCommitment) : undefined,
     host: end.host,
     number: end.number,
     outcome: end.outcome,
@@ -288,8 +376,4 @@ function usageFacts(usage: Usage): object {
 
 function holdFacts({ amount, budgetId, limit, mode, periodStart, subject, unit }: Hold): object {
   return { amount, budgetId, limit, mode, periodStart, subject, unit };
-}
-
-function hex(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString("hex");
 }

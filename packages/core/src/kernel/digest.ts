@@ -18,6 +18,11 @@ export function sha256Hex(data: string | Uint8Array): string {
   return hash("sha256", data, "hex");
 }
 
+/** Bytes as text, two digits each. Doesn't copy them. */
+export function hexOf({ buffer, byteOffset, length }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, length).toString("hex");
+}
+
 /** A scratch buffer for joining short parts. Its contents are only valid within one call. */
 const scratch = Buffer.allocUnsafeSlow(65_536);
 

@@ -1,8 +1,16 @@
 import type { BudgetSnapshot } from "../budgets/budget-cache.ts";
 import { type HoldTemplates, holdTemplates, type Spender } from "../budgets/holds.ts";
 import type { Policy } from "../contracts/policy.ts";
+import type { StepIntent } from "../contracts/step-verbs.ts";
 import type { Caller } from "../domain/caller.ts";
+import type { LeafTemplate } from "../domain/leaf-template.ts";
 import type { PolicyFacts, Verdict } from "../domain/policy-decision.ts";
+import {
+  areStretchesOf,
+  type OpenedStretches,
+  openedLeaf,
+  openedStretches,
+} from "../evidence/leaves.ts";
 import { decide } from "../policy/decide.ts";
 import type { ModelRoute } from "../routing/route.ts";
 
@@ -21,15 +29,16 @@ interface DecisionInput {
 
 /**
  * The part of a decision that is the same for all calls of a caller on a route that differ only in their text. It
- * consists of the verdict of a policy that ignores estimates, and of the holds without their amounts. A change of the
- * key creates a new caller object, and a change of budgets a new snapshot. The cache compares both by identity, so it
- * never returns an outdated entry.
+ * consists of the verdict of a policy that ignores estimates, of the holds without their amounts, and of most of the leaf's
+ * text. A change of the key creates a new caller object, and a change of budgets a new snapshot. The cache compares both by
+ * identity, so it never returns an outdated entry.
  */
 export class CachedDecision {
   readonly #deciding: DecisionRules;
   readonly #input: DecisionInput;
   #verdict: Verdict | null = null;
   #holds: { readonly snapshot: BudgetSnapshot; readonly templates: HoldTemplates } | null = null;
+  #stretches: OpenedStretches | null = null;
 
   constructor(rules: DecisionRules, input: DecisionInput) {
     this.#deciding = rules;
@@ -72,6 +81,15 @@ export class CachedDecision {
     const templates = holdTemplates(snapshot, spender, at);
     this.#holds = { snapshot, templates };
     return templates;
+  }
+
+  /** The leaf of a Step that opens with this decision. */
+  leafFor(id: string, intent: Omit<StepIntent, "leaf">): LeafTemplate {
+    const known = this.#stretches;
+    const stretches =
+      known !== null && areStretchesOf(known, intent) ? known : openedStretches(intent);
+    this.#stretches = stretches;
+    return openedLeaf(id, intent, stretches);
   }
 }
 

@@ -41,9 +41,13 @@ export function decisionHeaders(
   headers[sent.dataSensitivity] = answer.dataClass;
   headers[sent.policyDecisionId] = answer.decisionId;
   const model = answer.servedBy();
-  // A model's name may contain any character, but a header only ASCII.
-  if (model !== null) headers[sent.model] = model.replace(/[^\x21-\x7e]/gu, encodeURIComponent);
+  if (model !== null) headers[sent.model] = headerText(model);
   return headers;
+}
+
+/** A model's name may contain any character, but a header only ASCII. */
+function headerText(model: string): string {
+  return /^[\x21-\x7e]*$/.test(model) ? model : model.replace(/[^\x21-\x7e]/gu, encodeURIComponent);
 }
 
 /** The same error with the headers of the decision. */

@@ -25,7 +25,7 @@ import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.
 import type { Price } from "../domain/price.ts";
 import type { RateLimit } from "../domain/rate-limit.ts";
 import { GatewayError, tooOften } from "../errors/gateway-error.ts";
-import { openedLeaf, refusalLeaf } from "../evidence/leaves.ts";
+import { refusalLeaf } from "../evidence/leaves.ts";
 import { claimedError } from "../idempotency/claim.ts";
 import { invalidApiKey } from "../identity/authenticate.ts";
 import { addDropped } from "../sessions/provider-state.ts";
@@ -210,7 +210,7 @@ function intentOf(
 ): StepIntent {
   const { organizationId, userId, keyId, keyVersion, source } = call.caller;
   const { ids } = context;
-  const { decision } = planned.routed;
+  const { decision, cached } = planned.routed;
   const keep = meet.transcript(decision);
   const intent: Omit<StepIntent, "leaf"> = {
     // A Step has the id of the decision that opened it, so the header of an answer names both.
@@ -236,7 +236,7 @@ function intentOf(
     holds: planned.holds,
     budgetsVersion: planned.budgetsVersion,
   };
-  return Object.assign(intent, { leaf: openedLeaf(ids.uuid(), intent) });
+  return Object.assign(intent, { leaf: cached.leafFor(ids.uuid(), intent) });
 }
 
 function transcriptOf(

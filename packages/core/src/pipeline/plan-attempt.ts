@@ -162,6 +162,7 @@ function planWithin(
   },
 ): PlannedAttempt | null {
   const { route, decision, price, modelFacts, inputTokens } = routed;
+  const { model, connection } = route;
   // The first attempt starts at the time of its decision, so a store can keep both together.
   const at = number === 1 ? decision.at : context.clock.now();
   const { holds, rates, needsPrice, capsOutput } = routed.cached.holdsFor(snapshot, at);
@@ -177,9 +178,13 @@ function planWithin(
     attempt: {
       number,
       decisionId: decision.id,
-      ...route.model,
-      connection: route.connection,
-      ...basis,
+      gateway: model.gateway,
+      vendor: model.vendor,
+      model: model.model,
+      connection,
+      price,
+      serviceTiers,
+      estimatedInputTokens: inputTokens,
       estimatedOutputTokens: cap.tokens,
       outputCapFrom: cap.from,
       reasons: modelFacts.reasons === true,
