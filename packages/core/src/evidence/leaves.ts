@@ -39,124 +39,113 @@ function leafOf(head: LeafHead, meta: string): EvidenceLeaf {
 // The leaves of the governed path are canonical as written: every object below lists its members in order, and JSON omits
 // undefined ones. Sorting them at run time would cost more than hashing them.
 
-/** The facts that an opened Step's leaf states. */
 type OpenedFacts = Omit<StepIntent, "leaf">;
 
-/** The stretches of an opened Step's leaf that are the same for most Steps with the same cached decision. */
+/** The text of an opened Step's leaf around the values that differ in every Step. */
 export interface OpenedStretches {
-  /** The intent's facts that the stretches state. */
-  readonly of: Pick<
-    OpenedFacts,
-    "attempt" | "dataClass" | "decision" | "endpoint" | "owner" | "requestedModel" | "source"
-  >;
-  /** Each goes up to the value of a member that differs in every Step. */
-  readonly toInputTokens: string;
-  readonly toChain: string;
-  readonly toDecisionId: string;
-  readonly toHolds: string;
-  readonly toStep: string;
-  readonly rest: string;
+  /** All facts that it states, one after the other. */
+  readonly stated: readonly unknown[];
+  readonly texts: readonly string[];
 }
 
-export function openedStretches(intent: OpenedFacts): OpenedStretches {
-  const { attempt, dataClass, decision, endpoint, owner, requestedModel, source } = intent;
-  const { connection } = attempt;
-  const { choice, effect, first, ...laterFacts } = decisionFacts({ ...decision, id: "" });
-  const toInputTokens = `{"connection":${JSON.stringify(connection)},"estimatedInputTokens":`;
-  const ofAttempt = JSON.stringify(attemptFacts({ ...attempt, estimatedInputTokens: 0 }));
-  const later = JSON.stringify({ ...laterFacts, id: undefined });
-  const key = { key: owner.keyId, kind: "step.opened", organization: owner.organizationId };
-  return {
-    of: { attempt, dataClass, decision, endpoint, owner, requestedModel, source },
-    toInputTokens: `,"attempt":${toInputTokens}`,
-    toChain: `${ofAttempt.slice(toInputTokens.length + 1)},"chain":`,
-    toDecisionId: `,"dataClass":${JSON.stringify(dataClass)},"decision":${open({ choice, effect, first })}"id":`,
-    toHolds: `,${later.slice(1)},"endpoint":${JSON.stringify(endpoint)},"holds":`,
-    toStep: `,${open({ ...key, requestedModel, source }).slice(1)}"step":`,
-    rest: `,"user":${JSON.stringify(owner.userId)},"version":${version}}`,
-  };
+/** The stretches for a Step: `known` if they state its facts, otherwise new ones. */
+export function openedStretches(
+  intent: OpenedFacts,
+  known: OpenedStretches | null = null,
+): OpenedStretches {
+  const { attempt, decision, owner } = intent;
+  const stated = [
+    attempt.connection,
+    attempt.estimatedOutputTokens,
+    attempt.gateway,
+    attempt.model,
+    attempt.number,
+    attempt.outputCapFrom,
+    attempt.price,
+    attempt.reasons,
+    attempt.vendor,
+    intent.dataClass,
+    decision.choice,
+    decision.effect,
+    decision.firstDecisionId,
+    decision.policyVersion,
+    decision.refusal,
+    intent.endpoint,
+    owner.keyId,
+    owner.organizationId,
+    intent.requestedModel,
+    intent.source,
+    intent.stream,
+    owner.userId,
+    decision.rules.length,
+    ...decision.rules,
+    ...attempt.serviceTiers,
+  ];
+  const isKnown =
+    known?.stated.length === stated.length && stated.every((fact, at) => fact === known.stated[at]);
+  return isKnown ? known : { stated, texts: openedTexts(intent) };
 }
 
-/** An object as JSON, with a comma instead of its closing brace. */
-function open(members: object): string {
-  return `${JSON.stringify(members).slice(0, -1)},`;
-}
+/** The number of values that differ in every Step. */
+const openedGaps = 9;
 
-/** Whether these stretches are those of an intent. */
-export function areStretchesOf(stretches: OpenedStretches, intent: OpenedFacts): boolean {
-  const { of: own } = stretches;
-  return (
-    own.dataClass === intent.dataClass &&
-    own.endpoint === intent.endpoint &&
-    own.requestedModel === intent.requestedModel &&
-    own.source === intent.source &&
-    own.owner.organizationId === intent.owner.organizationId &&
-    own.owner.userId === intent.owner.userId &&
-    own.owner.keyId === intent.owner.keyId &&
-    areSameAttempts(own.attempt, intent.attempt) &&
-    areSameDecisions(own.decision, intent.decision)
-  );
-}
-
-/** Whether two attempts have the same facts, except for their estimated input. */
-function areSameAttempts(one: AttemptStart, other: AttemptStart): boolean {
-  return (
-    one.connection === other.connection &&
-    one.estimatedOutputTokens === other.estimatedOutputTokens &&
-    one.gateway === other.gateway &&
-    one.model === other.model &&
-    one.number === other.number &&
-    one.outputCapFrom === other.outputCapFrom &&
-    one.price === other.price &&
-    one.reasons === other.reasons &&
-    areSameLists(one.serviceTiers, other.serviceTiers) &&
-    one.vendor === other.vendor
-  );
-}
-
-/** Whether two decisions have the same facts, except for their ids. */
-function areSameDecisions(one: PolicyDecision, other: PolicyDecision): boolean {
-  return (
-    one.choice === other.choice &&
-    one.effect === other.effect &&
-    one.firstDecisionId === other.firstDecisionId &&
-    one.policyVersion === other.policyVersion &&
-    one.refusal === other.refusal &&
-    areSameLists(one.rules, other.rules)
-  );
-}
-
-function areSameLists(one: readonly string[], other: readonly string[]): boolean {
-  return (
-    one === other ||
-    (one.length === other.length && one.every((member, at) => member === other[at]))
-  );
+function openedTexts(intent: OpenedFacts): readonly string[] {
+  const { attempt, decision, owner } = intent;
+  // A fraction marks each gap. Facts have only whole numbers, so if it is found elsewhere, a text contains it.
+  for (let gap = 0.5; ; gap /= 2) {
+    const leaf = JSON.stringify({
+      at: gap,
+      attempt: { ...attemptFacts(attempt), estimatedInputTokens: gap },
+      chain: gap,
+      dataClass: intent.dataClass,
+      decision: { ...decisionFacts(decision), id: gap },
+      endpoint: intent.endpoint,
+      holds: gap,
+      id: gap,
+      instructions: gap,
+      key: owner.keyId,
+      kind: "step.opened",
+      organization: owner.organizationId,
+      requestedModel: intent.requestedModel,
+      source: intent.source,
+      step: gap,
+      stepNumber: gap,
+      stream: intent.stream,
+      user: owner.userId,
+      version,
+    });
+    const texts = `,${leaf.slice(1)}`.split(String(gap));
+    if (texts.length === openedGaps + 1) return texts;
+  }
 }
 
 /** The leaf of an opened Step, with a gap for the store's assignment, which is the first member in order. */
 export function openedLeaf(
   id: string,
   intent: OpenedFacts,
-  stretches: OpenedStretches = openedStretches(intent),
+  { texts } = openedStretches(intent),
 ): LeafTemplate {
   const { owner, transcript, instructions, at } = intent;
-  const { toInputTokens, toChain, toDecisionId, toHolds, toStep, rest } = stretches;
-  const chain = transcript === null ? "null" : chainText(transcript);
-  const told = instructions === null ? "null" : `"${hexOf(instructions.contentCommitment)}"`;
-  const holds = JSON.stringify(intent.holds.map(holdFacts));
-  const step = `${JSON.stringify(intent.stepId)},"stepNumber":${intent.stepNumber},"stream":${intent.stream}`;
-  return {
-    id,
-    organizationId: owner.organizationId,
-    kind: "step.opened",
+  const values = [
     at,
-    before: '{"assignment":',
-    after: `,"at":${at}${toInputTokens}${intent.attempt.estimatedInputTokens}${toChain}${chain}${toDecisionId}${JSON.stringify(intent.decision.id)}${toHolds}${holds},"id":${JSON.stringify(id)},"instructions":${told}${toStep}${step}${rest}`,
-  };
+    intent.attempt.estimatedInputTokens,
+    transcript && JSON.stringify(chainFacts(transcript)),
+    JSON.stringify(intent.decision.id),
+    JSON.stringify(intent.holds.map(holdFacts)),
+    JSON.stringify(id),
+    instructions && JSON.stringify(hexOf(instructions.contentCommitment)),
+    JSON.stringify(intent.stepId),
+    intent.stepNumber,
+  ];
+  let after = "";
+  for (let gap = 0; gap < openedGaps; gap++) after += `${texts[gap]}${values[gap]}`;
+  after += texts[openedGaps];
+  const { organizationId } = owner;
+  return { id, organizationId, kind: "step.opened", at, before: '{"assignment":', after };
 }
 
-function chainText({ chain }: TranscriptIntent): string {
-  return `{"head":"${hexOf(chain.subarray(-32))}","length":${chain.length / 32}}`;
+function chainFacts({ chain }: TranscriptIntent): object {
+  return { head: hexOf(chain.subarray(-32)), length: chain.length / 32 };
 }
 
 export function attemptLeaf(id: string, intent: Omit<AttemptIntent, "leaf">): EvidenceLeaf {
@@ -239,7 +228,7 @@ export function transcriptsErasedLeaf(
   return createLeaf(head, { before: at - keep, sessions: sessionIds.toSorted() });
 }
 
-function decisionFacts(decision: PolicyDecision) {
+function decisionFacts(decision: PolicyDecision): object {
   return {
     choice: decision.choice && choiceFacts(decision.choice),
     effect: decision.effect,

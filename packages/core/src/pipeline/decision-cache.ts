@@ -5,12 +5,7 @@ import type { StepIntent } from "../contracts/step-verbs.ts";
 import type { Caller } from "../domain/caller.ts";
 import type { LeafTemplate } from "../domain/leaf-template.ts";
 import type { PolicyFacts, Verdict } from "../domain/policy-decision.ts";
-import {
-  areStretchesOf,
-  type OpenedStretches,
-  openedLeaf,
-  openedStretches,
-} from "../evidence/leaves.ts";
+import { type OpenedStretches, openedLeaf, openedStretches } from "../evidence/leaves.ts";
 import { decide } from "../policy/decide.ts";
 import type { ModelRoute } from "../routing/route.ts";
 
@@ -85,11 +80,8 @@ export class CachedDecision {
 
   /** The leaf of a Step that opens with this decision. */
   leafFor(id: string, intent: Omit<StepIntent, "leaf">): LeafTemplate {
-    const known = this.#stretches;
-    const stretches =
-      known !== null && areStretchesOf(known, intent) ? known : openedStretches(intent);
-    this.#stretches = stretches;
-    return openedLeaf(id, intent, stretches);
+    this.#stretches = openedStretches(intent, this.#stretches);
+    return openedLeaf(id, intent, this.#stretches);
   }
 }
 
