@@ -41,19 +41,19 @@ export function createLeases(database: Database): Leases {
   );
   return {
     async whileOpening(open) {
-      const began = opening;
-      began.count++;
+      const { begin, end } = opening;
+      begin();
       try {
         return await open();
       } finally {
-        if (--began.count === 0) began.end();
+        end();
       }
     },
     async renewLease(lease) {
       // A named Step whose row is written after the renewal would keep the number of the one before, and look given up.
-      const began = opening;
+      const begun = opening;
       opening = createOpening();
-      if (began.count > 0) await within(began.ended, maxOpening);
+      await begun.ended(maxOpening);
       await database.byIndex(async (connection) => {
         const parameters = renewalParameters(lease);
         await connection.run(renew, parameters);
@@ -65,20 +65,28 @@ export function createLeases(database: Database): Leases {
   };
 }
 
-/** Counts Steps that open. */
+/** Counts the Steps that open between two renewals. */
 function createOpening() {
-  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
-  return { count: 0, ended, end };
-}
-
-function within(promise: Promise<void>, milliseconds: number): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, milliseconds);
-    promise.then(() => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
+  let count = 0;
+  let whenNone = (): void => {};
+  return {
+    begin() {
+      count++;
+    },
+    end() {
+      if (--count === 0) whenNone();
+    },
+    /** Resolves once none opens, or after `longest` milliseconds. Call it after the last one began. */
+    ended: (longest: number): Promise<void> =>
+      new Promise((resolve) => {
+        if (count === 0) return resolve();
+        const timer = setTimeout(resolve, longest);
+        whenNone = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      }),
+  };
 }
 
 function renewalParameters({

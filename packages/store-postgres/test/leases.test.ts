@@ -57,12 +57,13 @@ it("forgets a process with a lapsed lease once none of its Steps is open", async
 it("never lets a Step look given up that opens while its process renews its lease", async () => {
   const { schema, store, peer } = await openStores();
   await store.renewLease(beat("busy", 0));
+  const process = { id: "busy", renewal: 1 };
+  await store.openStep({ ...stepIntent("quick"), process });
   await withClient(async (client) => {
     await client.query("BEGIN");
     await client.query(`LOCK TABLE ${schema}.steps IN SHARE MODE`);
-    const process = { id: "busy", renewal: 1 };
     const opening = store.openStep({ ...stepIntent("slow"), process });
-    const steps = ["step", "slow"].map((stepId) => ({
+    const steps = ["step", "quick", "slow"].map((stepId) => ({
       organizationId: "acme",
       stepId,
       outputTokens: null,
