@@ -1,110 +1,89 @@
-import type { LeaseRenewal, Store } from "@tollgate/core/store";
-import { createRepositories, leaseStatements, type SqlParameters } from "@tollgate/store-sql";
+import type { Store } from "@tollgate/core/store";
+import { createRepositories } from "@tollgate/store-sql";
 import type { Database } from "./database/database.ts";
-import { arrayOf, databaseNow, postgresDialect } from "./database/postgres-dialect.ts";
-import { readLater, scriptsOn } from "./database/scripts.ts";
+import { postgresDialect } from "./database/postgres-dialect.ts";
+import { playTransaction, readLater, scriptsOn } from "./database/scripts.ts";
+import { createTransaction } from "./database/transaction.ts";
 
 /** Leases, and the Steps that open meanwhile. */
 interface Leases extends Pick<Store, "renewLease" | "lapsedSteps"> {
-  /** Opens a Step. The next renewal of its process waits for it. */
+  /** Opens a Step. The renewals that begin meanwhile wait for it. */
   whileOpening<Result>(open: () => Promise<Result>): Promise<Result>;
 }
 
-/** The time by the lease's clock. */
-const now = `coalesce(CAST(:at AS BIGINT), ${databaseNow})`;
-
 /**
- * Renews a lease and records the progress of its Steps in one statement. Steps that are being settled wait for it, so it
- * must not take a round trip for each. It locks them in the order in which commits do.
+ * How long a renewal waits for Steps that open, in milliseconds. Renewals are 5 s apart, and 10 s later a process stops
+ * recovering the Steps of others.
  */
-const renew = `WITH p AS (${leaseStatements.renew
-  .replace(":renewal", "CAST(:renewal AS BIGINT)")
-  .replace(":lapses_at", `CAST(:lasts AS BIGINT) + ${now}`)} RETURNING id, renewal)
-  UPDATE open_steps AS o SET renewal = p.renewal, output_tokens = g.output_tokens
-  FROM p, unnest(CAST(:organizations AS TEXT[]), CAST(:ids AS TEXT[]), CAST(:tokens AS BIGINT[]))
-    AS g (organization_id, step_id, output_tokens)
-  WHERE o.process_id = p.id AND o.step_id = g.step_id AND o.organization_id = g.organization_id`;
-
-const forget = leaseStatements.forget.replace(":at", now);
-
-/** How long a renewal waits for Steps that open, in milliseconds. A lease lasts longer. */
-const maxOpening = 5_000;
+const maxOpening = 2_500;
 
 export function createLeases(database: Database): Leases {
-  let opening = createOpening();
-  const byIndex = createRepositories(
+  const openings = createOpenings();
+  const { byIndex, schema } = database;
+  const { renewLease, lapsedSteps } = createRepositories(
     {
       ...scriptsOn(database),
-      read: (script) => database.byIndex((connection) => readLater(connection, script())),
+      read: (script) => byIndex((connection) => readLater(connection, script())),
+      write: (script) =>
+        byIndex((connection) => playTransaction(createTransaction(connection, schema), script())),
     },
     postgresDialect,
   );
   return {
     async whileOpening(open) {
-      const { begin, end } = opening;
-      begin();
+      const since = openings.begin();
       try {
         return await open();
       } finally {
-        end();
+        openings.end(since);
       }
     },
     async renewLease(lease) {
-      // A named Step whose row is written after the renewal would keep the number of the one before, and look given up.
-      const begun = opening;
-      opening = createOpening();
-      await begun.ended(maxOpening);
-      await database.byIndex(async (connection) => {
-        const parameters = renewalParameters(lease);
-        await connection.run(renew, parameters);
-        // A new process removes the leases of earlier ones.
-        if (lease.renewal === 1) await connection.run(forget, parameters);
+      // A named Step whose row is written after the renewal keeps the number of the one before, and looks given up. If
+      // one takes too long, the lease is extended under the former number, which keeps all Steps.
+      const isComplete = await openings.ended(maxOpening);
+      await renewLease(isComplete ? lease : { ...lease, renewal: lease.renewal - 1, steps: [] });
+    },
+    lapsedSteps,
+  };
+}
+
+/** Steps that open, by the renewal before which they began. */
+interface OpeningSteps {
+  count: number;
+}
+
+/** Counts the Steps that open. */
+function createOpenings() {
+  let latest: OpeningSteps = { count: 0 };
+  let earlier: readonly OpeningSteps[] = [];
+  const waiting = new Set<() => void>();
+  return {
+    begin(): OpeningSteps {
+      latest.count++;
+      return latest;
+    },
+    end(opening: OpeningSteps): void {
+      if (--opening.count === 0) for (const check of [...waiting]) check();
+    },
+    /** Resolves once all that have begun have ended: true, or false if that takes more than `longest` milliseconds. */
+    ended(longest: number): Promise<boolean> {
+      const begun = [...earlier, latest].filter(({ count }) => count > 0);
+      earlier = begun;
+      latest = { count: 0 };
+      return new Promise((resolve) => {
+        const finish = (hasEnded: boolean): void => {
+          clearTimeout(timer);
+          waiting.delete(check);
+          resolve(hasEnded);
+        };
+        const check = (): void => {
+          if (begun.every(({ count }) => count === 0)) finish(true);
+        };
+        const timer = setTimeout(finish, longest, false);
+        waiting.add(check);
+        check();
       });
     },
-    lapsedSteps: byIndex.lapsedSteps,
-  };
-}
-
-/** Counts the Steps that open between two renewals. */
-function createOpening() {
-  let count = 0;
-  let whenNone = (): void => {};
-  return {
-    begin() {
-      count++;
-    },
-    end() {
-      if (--count === 0) whenNone();
-    },
-    /** Resolves once none opens, or after `longest` milliseconds. Call it after the last one began. */
-    ended: (longest: number): Promise<void> =>
-      new Promise((resolve) => {
-        if (count === 0) return resolve();
-        const timer = setTimeout(resolve, longest);
-        whenNone = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      }),
-  };
-}
-
-function renewalParameters({
-  processId,
-  renewal,
-  at,
-  until,
-  clock,
-  steps,
-}: LeaseRenewal): SqlParameters {
-  const sorted = steps.toSorted((a, b) => (a.stepId < b.stepId ? -1 : 1));
-  return {
-    process_id: processId,
-    renewal,
-    at: clock === "gateway" ? at : null,
-    lasts: until - at,
-    organizations: arrayOf(sorted.map(({ organizationId }) => organizationId)),
-    ids: arrayOf(sorted.map(({ stepId }) => stepId)),
-    tokens: `{${sorted.map(({ outputTokens }) => outputTokens ?? "NULL").join(",")}}`,
   };
 }

@@ -77,6 +77,32 @@ it("never lets a Step look given up that opens while its process renews its leas
   });
 });
 
+it("extends a lease under its former number while a Step takes long to open", async () => {
+  const { schema, store, peer } = await openStores();
+  await store.renewLease(beat("busy", 0));
+  const lapsed = () => peer.lapsedSteps({ at: Date.now(), clock: "store", limit: 9 });
+  const steps = ["step", "slow"].map((stepId) => ({
+    organizationId: "acme",
+    stepId,
+    outputTokens: null,
+  }));
+  const ended = { ...beat("busy", 0), at: 0, until: -1 };
+  await store.renewLease(ended);
+  const opening = await withClient(async (client) => {
+    await client.query(`BEGIN; LOCK TABLE ${schema}.steps IN SHARE MODE`);
+    const slow = store.openStep({ ...stepIntent("slow"), process: { id: "busy", renewal: 1 } });
+    await store.renewLease({ ...beat("busy", 0), renewal: 2, steps });
+    await client.query("COMMIT");
+    return slow;
+  });
+  expect(opening).toMatchObject({ opened: true });
+  expect(await lapsed()).toEqual([]);
+  await store.renewLease({ ...beat("busy", 0), renewal: 3, steps });
+  expect(await lapsed()).toEqual([]);
+  await store.renewLease({ ...beat("busy", 0), renewal: 4 });
+  expect(await lapsed()).toHaveLength(2);
+});
+
 it("renews the lease of many open Steps in one statement", async () => {
   const { schema, store } = await openStores();
   const ids = Array.from({ length: 200 }, (_, at) => `step ${at}`);

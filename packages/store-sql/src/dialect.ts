@@ -40,7 +40,7 @@ export interface SqlDialect {
   locked(statement: string): string;
   /** Selects the database's time as `now`, in milliseconds. Null if the database runs on the gateway's clock. */
   readonly databaseTime: string | null;
-  /** Updates the progress of an open Step with the renewal of its process's lease. */
+  /** Updates the progress of a process's open Steps with the renewal of its lease, in the given order. */
   readonly updateProgress: string;
   /** The value of a list parameter. */
   list(values: readonly string[]): SqlValue;

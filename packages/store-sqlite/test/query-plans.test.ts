@@ -38,8 +38,9 @@ function planOf(text: string): readonly string[] {
 
 /** The tables that SQLite scans to run a statement. */
 function tablesScanned(text: string): readonly string[] {
-  // Constant rows, the 100 candidates, the branches and the chain are not tables.
-  return planOf(text).filter((detail) => /^SCAN (?!CONSTANT ROW|recent$|b$|link$)/.test(detail));
+  // Constant rows, a list parameter, the 100 candidates, the branches and the chain are not tables.
+  const scan = /^SCAN (?!CONSTANT ROW|g VIRTUAL TABLE|recent$|b$|link$)/;
+  return planOf(text).filter((detail) => scan.test(detail));
 }
 
 /** Searches by organization only, which read all rows of the organization. */
@@ -54,7 +55,7 @@ function workOfPage(text: string): readonly string[] {
 }
 
 /** Finding lapsed Steps reads every Step in flight, and a process start reads every process. */
-const { lapsed: _lapsed, forget: _forget, ...leases } = leaseStatements;
+const { lapsed: _lapsed, forget: _forget, ...leased } = leaseStatements;
 /** The few budgets, raises and rate limits created at run time are read together. */
 const {
   budgets: _budgets,
@@ -65,7 +66,6 @@ const {
 
 /** Statements on tables that SQLite doesn't have, because the rows of Steps contain the data. */
 const { holds: _holds, ...held } = holdStatements;
-const { progress: _progress, ...leased } = leases;
 const { keepHolds: _keep, ...carried } = embeddingStatements;
 
 /** The writes of SQLite that embed nothing in the row of a Step. */

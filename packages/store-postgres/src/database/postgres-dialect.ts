@@ -1,4 +1,4 @@
-import { leaseStatements, listed, type SqlDialect } from "@tollgate/store-sql";
+import { listed, type SqlDialect } from "@tollgate/store-sql";
 
 /** The time of the statement. The transaction may have started earlier and waited since. */
 export const databaseNow = "CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)";
@@ -28,7 +28,11 @@ export const postgresDialect: SqlDialect = {
   joinPage: (table, page) => `CROSS JOIN LATERAL (SELECT * FROM ${table} ${page}) AS r`,
   locked: (statement) => `${statement} FOR NO KEY UPDATE`,
   databaseTime: `SELECT ${databaseNow} AS now`,
-  updateProgress: leaseStatements.progress,
+  updateProgress: `UPDATE open_steps AS o
+    SET renewal = CAST(:renewal AS BIGINT), output_tokens = CAST(g.value ->> 2 AS BIGINT)
+    FROM json_array_elements(CAST(:steps AS JSON)) AS g
+    WHERE o.process_id = :process_id
+      AND o.organization_id = g.value ->> 0 AND o.step_id = g.value ->> 1`,
   list: arrayOf,
 };
 

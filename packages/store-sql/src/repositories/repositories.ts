@@ -148,14 +148,12 @@ function* renewLease(dialect: SqlDialect, lease: LeaseRenewal): Script<void> {
   if ((yield* run(leaseStatements.renew, { process_id, renewal, lapses_at })) === 0) return;
   // A new process removes the leases of earlier ones.
   if (renewal === 1) yield* run(leaseStatements.forget, { at: now, process_id });
-  for (const { organizationId, stepId, outputTokens } of steps)
-    yield* run(dialect.updateProgress, {
-      process_id,
-      organization_id: organizationId,
-      step_id: stepId,
-      renewal,
-      output_tokens: outputTokens,
-    });
+  if (steps.length === 0) return;
+  // Settlements lock the Steps in this order, too, and wait meanwhile, so one statement updates them all.
+  const named = steps
+    .toSorted((a, b) => (a.stepId < b.stepId ? -1 : 1))
+    .map(({ organizationId, stepId, outputTokens }) => [organizationId, stepId, outputTokens]);
+  yield* run(dialect.updateProgress, { process_id, renewal, steps: JSON.stringify(named) });
 }
 
 function* lapsedSteps(

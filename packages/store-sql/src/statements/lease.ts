@@ -10,8 +10,6 @@ export const leaseStatements = {
   /** Of a lapsed process only its open Steps matter, and those are found without its row as well. */
   forget: `DELETE FROM processes WHERE lapses_at <= :at AND id <> :process_id
     AND NOT EXISTS (SELECT 1 FROM open_steps WHERE process_id = processes.id)`,
-  progress: `UPDATE open_steps SET renewal = :renewal, output_tokens = :output_tokens
-    WHERE process_id = :process_id AND step_id = :step_id AND organization_id = :organization_id`,
   lapsed: `SELECT ${stepReadColumns.map((column) => `t.${column}`).join(", ")},
       o.output_tokens, g.salt
     FROM open_steps o LEFT JOIN processes p ON p.id = o.process_id
