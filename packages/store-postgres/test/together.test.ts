@@ -34,6 +34,19 @@ function next(of: string, name: string): StepIntent {
   return { ...intent, transcript: { ...intent.transcript, sessionId: `session of ${of}` } };
 }
 
+/** When the statement began that has waited for a lock for some time. */
+function startOfLocked(): Promise<string> {
+  return withClient(async (client) => {
+    for (;;) {
+      const { rows } = await client.query(
+        `SELECT query_start::text AS at FROM pg_stat_activity
+          WHERE wait_event_type = 'Lock' AND clock_timestamp() - query_start > interval '60 ms'`,
+      );
+      if (rows.length > 0) return rows[0].at;
+    }
+  });
+}
+
 async function deadlocks(): Promise<number> {
   const { rows } = await withClient((client) =>
     client.query("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"),
@@ -129,6 +142,43 @@ it("opens the other Steps of a statement in which one fails", async () => {
   const settlements = [...names.slice(0, 9).map(stepSettlement), unknown];
   const ends = await Promise.allSettled(settlements.map((one) => store.settleStep(one)));
   expect(ends.map(({ status }) => status)).toEqual([...Array(9).fill("fulfilled"), "rejected"]);
+});
+
+it("writes most Steps of a large statement together although one waits for a lock", async () => {
+  const { schema, store } = await openStores();
+  await store.openStep(stepIntent("origin"));
+  const commits = await withClient(async (client) => {
+    await client.query("BEGIN");
+    await client.query(`SELECT FROM ${schema}.sessions FOR UPDATE`);
+    const first = store.openStep(stepIntent("first"));
+    const own = store.openStep(next("origin", "own"));
+    const others = names.map((name) => store.openStep(stepIntent(name)));
+    await Promise.all([first, ...others]);
+    const { rows } = await client.query(
+      `SELECT count(DISTINCT xmin::text)::int AS commits FROM ${schema}.steps WHERE id LIKE 'step %'`,
+    );
+    await client.query("COMMIT");
+    expect(await own).toMatchObject({ opened: true });
+    return rows[0].commits;
+  });
+  // Seven share the small statement of the one that waits, and then run alone.
+  expect(commits).toBeLessThanOrEqual(7 + Math.ceil((names.length - 7) / 8));
+});
+
+it("starts another statement for a Step that comes while one waits long", async () => {
+  const { schema, store } = await openStores();
+  await store.openStep(stepIntent("counted", [hold(1_000)]));
+  await withClient(async (client) => {
+    await client.query("BEGIN");
+    await client.query(`SELECT FROM ${schema}.budget_counters FOR UPDATE`);
+    const waiting = store.openStep(stepIntent("waiting", [hold(1_000)]));
+    const start = await startOfLocked();
+    expect(await store.openStep(stepIntent("other"))).toMatchObject({ opened: true });
+    // It waits in its first statement still.
+    expect(await startOfLocked()).toBe(start);
+    await client.query("COMMIT");
+    expect(await waiting).toMatchObject({ opened: true });
+  });
 });
 
 it("delays only the Steps of a Session that another process has locked", async () => {

@@ -73,19 +73,27 @@ function isSame(a: RowName): (b: RowName) => boolean {
   return (b) => a.id === b.id && a.organizationId === b.organizationId;
 }
 
-/** A queued decision, and the Sessions that it waited for when it was last tried. */
+/** A queued decision. */
 interface QueuedDecision<One extends PreparedDecision<One>> extends Queued {
   readonly waiting: PendingDecision<One>;
+  /** The Sessions that it waited for when it was last tried. */
   heldBy: readonly RowName[];
+  /** The largest batch that it may share. */
+  readonly most: number;
 }
 
-/** Changes in one statement. */
+/** Changes in one statement. After a large batch failed, its decisions share small ones, so most don't run alone. */
 const maxBatchSize = 64;
+const maxSmallBatchSize = 8;
 /** Bytes and characters in one statement. A longer change goes alone. */
 const maxBatchLength = 1_048_576;
-/** Statements of one kind that run at once if this many changes wait, otherwise one. A larger batch costs less for each. */
+/**
+ * Statements of one kind that run at once. A second one starts if this many changes wait, or if a change comes when the first
+ * has run for this many milliseconds. A larger batch costs less for each change.
+ */
 const maxRunning = 2;
 const minWaiting = 32;
+const longRun = 50;
 const maxQueued = 256;
 
 /** Sends batches to the database. */
@@ -100,8 +108,8 @@ export interface BatchTransport<One extends PreparedDecision<One>> {
 }
 
 /**
- * Batches decisions without a timer: a call goes at once while few statements run, and calls that arrive meanwhile share
- * the next one. After a batch fails, each of its decisions runs alone, so none suffers from another.
+ * Batches decisions without a timer: a call goes at once if no statement runs, and calls that arrive meanwhile share the
+ * next one. After a batch fails, its decisions run in smaller ones and at last alone, so none suffers from another.
  */
 export function createBatches<One extends PreparedDecision<One>>({
   withConnection,
@@ -112,6 +120,7 @@ export function createBatches<One extends PreparedDecision<One>>({
   let queue: QueuedDecision<One>[] = [];
   let running = 0;
   let latestRun = 0;
+  let latestStart = 0;
   let isBorrowing = false;
   /** Whether every queued decision waits for running drafts. */
   let isHeldUp = false;
@@ -128,6 +137,7 @@ export function createBatches<One extends PreparedDecision<One>>({
   const runBatch = async (): Promise<void> => {
     const taken: { drafts: readonly One[] | null } = { drafts: null };
     const run = ++latestRun;
+    latestStart = performance.now();
     isBorrowing = true;
     try {
       await withConnection(async (connection) => {
@@ -137,7 +147,9 @@ export function createBatches<One extends PreparedDecision<One>>({
     } catch (error) {
       const { drafts } = taken;
       if (!drafts) isBorrowing = false;
-      for (const { waiting } of drafts ?? []) waiting.runAlone(failureOf(error, drafts));
+      if (drafts && drafts.length > maxSmallBatchSize && !isOfAll(error))
+        queue = [...drafts.map(({ waiting }) => queued(waiting, maxSmallBatchSize)), ...queue];
+      else for (const { waiting } of drafts ?? []) waiting.runAlone(failureOf(error, drafts));
       if (isTimeout(error)) queue = afterTimeout(queue, { run, latestRun });
       else if (!drafts) for (const { waiting } of queue.splice(0)) waiting.runAlone(error);
     }
@@ -147,7 +159,8 @@ export function createBatches<One extends PreparedDecision<One>>({
   };
   const dispatch = (): void => {
     if (queue.length === 0 || isHeldUp || isBorrowing) return;
-    if (running >= (queue.length < minWaiting ? 1 : maxRunning)) return;
+    const mayBeSecond = queue.length >= minWaiting || performance.now() - latestStart > longRun;
+    if (running >= (mayBeSecond ? maxRunning : 1)) return;
     running++;
     void runBatch();
   };
@@ -161,10 +174,17 @@ export function createBatches<One extends PreparedDecision<One>>({
       return waiting.reject(
         new PostgresFailure(`${maxQueued} calls wait for a connection already`),
       );
-    queue.push({ waiting, heldBy: [], timedOutAfter: null, reject: waiting.reject });
+    queue.push(queued(waiting, maxBatchSize));
     isHeldUp = false;
     dispatch();
   };
+}
+
+function queued<One extends PreparedDecision<One>>(
+  waiting: PendingDecision<One>,
+  most: number,
+): QueuedDecision<One> {
+  return { waiting, heldBy: [], most, timedOutAfter: null, reject: waiting.reject };
 }
 
 /** The next batch. No draft of it locks a Session that a running draft locks. */
@@ -176,25 +196,27 @@ function takeFrom<One extends PreparedDecision<One>>(
   const drafts: One[] = [];
   const left: QueuedDecision<One>[] = [];
   let length = 0;
-  for (const [at, queued] of queue.entries()) {
-    if (drafts.length === maxBatchSize) return { drafts, left: [...left, ...queue.slice(at)] };
-    if (underWay.locks(queued.heldBy)) {
-      left.push(queued);
+  let most = maxBatchSize;
+  for (const [at, one] of queue.entries()) {
+    most = Math.min(most, one.most);
+    if (drafts.length >= most) return { drafts, left: [...left, ...queue.slice(at)] };
+    if (underWay.locks(one.heldBy)) {
+      left.push(one);
       continue;
     }
-    const { waiting } = queued;
+    const { waiting } = one;
     const draft = waiting.draft(drafts);
     if (!draft) {
       // A decision in the lane may learn the rows that this one lacks.
-      queued.heldBy = [];
-      if (lane.isFull) left.push(queued);
+      one.heldBy = [];
+      if (lane.isFull) left.push(one);
       else waiting.runAlone(null);
     } else if (
       underWay.locks(draft.locks.sessions) ||
-      drafts.some(({ locks }) => locks.steps.some((one) => draft.locks.steps.some(isSame(one))))
+      drafts.some(({ locks }) => locks.steps.some((step) => draft.locks.steps.some(isSame(step))))
     ) {
-      queued.heldBy = draft.locks.sessions;
-      left.push(queued);
+      one.heldBy = draft.locks.sessions;
+      left.push(one);
     } else {
       length += draft.length;
       if (drafts.length > 0 && length > maxBatchLength)
@@ -207,6 +229,10 @@ function takeFrom<One extends PreparedDecision<One>>(
 
 /** The failure for each draft of a batch: null if another draft may have caused it. */
 function failureOf(error: unknown, drafts: readonly Draft[] | null): unknown {
-  const isOfAll = error instanceof PostgresFailure && error.kind.isLost;
-  return isOfAll || drafts?.length === 1 ? error : null;
+  return isOfAll(error) || drafts?.length === 1 ? error : null;
+}
+
+/** Whether a failure is that of the connection, so no draft caused it. */
+function isOfAll(error: unknown): boolean {
+  return error instanceof PostgresFailure && error.kind.isLost;
 }

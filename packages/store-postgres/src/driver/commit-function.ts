@@ -14,8 +14,13 @@ export const byIndexes: readonly string[] = [
   ...["seqscan", "bitmapscan", "hashjoin", "mergejoin", "sort"].map((way) => `enable_${way} = off`),
 ];
 
-/** How long a change waits for a lock. */
-export const lockTimeouts = { alone: "1500ms", together: "100ms" } as const;
+/** How long a change waits for a lock when it runs alone. */
+const lockTimeout = "1500ms";
+
+/** How long changes wait for each lock. Together they wait less, so that few locks can't use up a statement's time. */
+export function patienceOf(changes: number): string {
+  return changes === 1 ? lockTimeout : `${Math.min(100, Math.floor(1_600 / changes))}ms`;
+}
 
 /** Counters stop at the largest number that JavaScript reads exactly. */
 const maxAmount = Number.MAX_SAFE_INTEGER;
@@ -27,7 +32,7 @@ const maxAmount = Number.MAX_SAFE_INTEGER;
  */
 export function createCommit(name: string, schema: string, release: number): string {
   const inputs = [...rowKinds.keys()].map((kind) => `${inputOf(kind)} ${typeOf(name, kind)}[]`);
-  const settings = [...byIndexes, `lock_timeout = '${lockTimeouts.alone}'`];
+  const settings = [...byIndexes, `lock_timeout = '${lockTimeout}'`];
   return `${createTypes(name)};
     CREATE FUNCTION ${name} (in_patience TEXT, in_limited BOOLEAN, in_groups BIGINT[], ${inputs.join(", ")})
     RETURNS BIGINT[] LANGUAGE plpgsql ${settings.map((setting) => `SET ${setting} `).join("")}AS $body$
@@ -54,7 +59,7 @@ export function createCommit(name: string, schema: string, release: number): str
       ${Object.entries(writes)
         .map(([write, row]) => writeRows(write, row, release))
         .join("\n")}
-      was_set := set_config('lock_timeout', '${lockTimeouts.alone}', TRUE);
+      was_set := set_config('lock_timeout', '${lockTimeout}', TRUE);
       ${moveCounters}
       IF cardinality(skipped) = 0 THEN
         RETURN numbers || paces;

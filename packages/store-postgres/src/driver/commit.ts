@@ -3,7 +3,7 @@ import { readRow, type SqlParameters, schemaVersion } from "@tollgate/store-sql"
 import type { Connection } from "../database/connection.ts";
 import { PostgresFailure, uniqueViolation } from "../database/failure.ts";
 import { binaryIntegers, binaryRows, type PlacedRow, type RowType } from "./binary-rows.ts";
-import { createCommit, lockTimeouts } from "./commit-function.ts";
+import { createCommit, patienceOf } from "./commit-function.ts";
 import { comparisons, rowKinds, snakeCase, typeOf } from "./commit-groups.ts";
 import type { Draft } from "./draft.ts";
 import { byName } from "./lock-rows.ts";
@@ -18,11 +18,7 @@ export type Outcome =
 export interface Commit {
   /** The statements that create its function and types. */
   create(release: number): string;
-  send(
-    connection: Pick<Connection, "all">,
-    drafts: readonly Draft[],
-    wait: keyof typeof lockTimeouts,
-  ): Promise<readonly Outcome[]>;
+  send(connection: Pick<Connection, "all">, drafts: readonly Draft[]): Promise<readonly Outcome[]>;
 }
 
 /** The statement that calls the function, and the ids of its composite types in this database. */
@@ -42,13 +38,13 @@ export function commitIn(schema: string): Commit {
   let call: Call | null = null;
   return {
     create: (release) => createCommit(`${schema}.${name}`, schema, release),
-    async send(connection, drafts, wait) {
+    async send(connection, drafts) {
       call ??= await readCall(connection, schema, name);
       const { text, types } = call;
       const rows = rowsByKind(drafts);
       const moves = drafts.flatMap((draft) => draft.moves);
       const parameters: Record<string, Uint8Array | string | null> = {
-        patience: lockTimeouts[wait],
+        patience: patienceOf(drafts.length),
         limited: String(moves.some(({ limit }) => limit !== null)),
         groups: binaryIntegers(drafts.map(({ group }) => group)),
       };

@@ -2,7 +2,6 @@ import type { Change, Decision, RowName, View } from "@tollgate/store-engine";
 import {
   createKnownRecent,
   createKnownRows,
-  type KnownRows,
   noteChange,
   type Reads,
   type SqlParameters,
@@ -27,7 +26,6 @@ import { isBegunBy, viewAfter, withoutReplaced } from "./followers.ts";
 import { isTimeout, Lane, type LaneWork } from "./lane.ts";
 import { lockRows } from "./lock-rows.ts";
 import { type ReadSet, recordReads } from "./read-set.ts";
-import { createRowCache } from "./row-cache.ts";
 
 /** Connects the driver to the database. */
 export interface DriverTransport {
@@ -106,8 +104,7 @@ export function createDriver(transport: DriverTransport): Driver {
     return result;
   };
   const send = async (connection: Connection, drafts: readonly Answering[]): Promise<void> => {
-    const wait = drafts.length === 1 ? "alone" : "together";
-    const outcomes = await commit.send(connection, drafts, wait).catch((error: unknown) => {
+    const outcomes = await commit.send(connection, drafts).catch((error: unknown) => {
       if (mayBeDone(error)) known.forget();
       throw error;
     });
@@ -261,7 +258,7 @@ async function decideLocked<Result>(
     claim.take(locks);
     if (await lockNew(connection, lockedFirst(change, looked), locked)) continue;
     const draft = draftOf(change, looked, { before: [], comparesAll: false });
-    const [outcome] = await commit.send(connection, [draft], "alone");
+    const [outcome] = await commit.send(connection, [draft]);
     if (outcome?.kind === "written")
       return { result: resultOf(decision, outcome.paces), looked, change, outcome };
     if (outcome?.kind === "refused" && resultIfOverLimit)
@@ -331,15 +328,12 @@ interface Known {
 
 function createKnown(): Known {
   const recent = createKnownRecent(0, () => []);
-  const rows: KnownRows = {
-    ...createKnownRows(recent),
-    sessions: createRowCache(),
-    steps: createRowCache(),
-  };
+  // Reading a row again would take a transaction of its own.
+  const rows = createKnownRows(recent, { ways: 4 });
   let budgetsVersion: number | null = null;
   let notes = 0;
   const forget = (): void => {
-    for (const cache of [rows, rows.sessions, rows.steps]) cache.clear();
+    rows.clear();
     budgetsVersion = null;
   };
   return {

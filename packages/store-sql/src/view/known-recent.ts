@@ -42,7 +42,7 @@ export function createKnownRecent(
   worthKnowing: number,
   readAll: (place: RecentPlace) => readonly SessionState[],
 ): KnownRecent {
-  const slots = createSlots<Recent>();
+  const slots = createSlots<Recent>(1);
   const find = (organizationId: string, keyId: string, source: string): Recent | null => {
     const recent = slots.get(keyId, source);
     return recent?.organizationId === organizationId ? recent : null;

@@ -35,13 +35,16 @@ interface KnownCounters {
   clear(): void;
 }
 
-/** Creates an empty cache of rows. */
-export function createKnownRows(recent: KnownRecent): KnownRows {
-  const keys = createSlots<Key>();
-  const sessions = createSlots<SessionState>();
-  const turns = createSlots<string>();
-  const responses = createSlots<Response>();
-  const steps = createSlots<KnownStep>();
+/** Creates an empty cache of rows. `ways` says how many Sessions and Steps with alike names it has room for. */
+export function createKnownRows(
+  recent: KnownRecent,
+  { ways = 1 }: { readonly ways?: number } = {},
+): KnownRows {
+  const keys = createSlots<Key>(1);
+  const sessions = createSlots<SessionState>(ways);
+  const turns = createSlots<string>(1);
+  const responses = createSlots<Response>(1);
+  const steps = createSlots<KnownStep>(ways);
   const counters = createKnownCounters();
   return {
     keys,
@@ -59,7 +62,7 @@ export function createKnownRows(recent: KnownRecent): KnownRows {
 
 /** For each budget and subject, the period that was read last. */
 function createKnownCounters(): KnownCounters {
-  const counters = createSlots<BudgetCounter>();
+  const counters = createSlots<BudgetCounter>(1);
   return {
     get({ budgetId, subject, periodStart }) {
       const counter = counters.get(budgetId, subject);

@@ -1,6 +1,6 @@
 /**
- * A cache of rows by two names, such as organization and id. Each pair of names maps to one slot, and a later row
- * replaces the earlier one.
+ * A cache of rows by two names, such as organization and id. Each pair of names has a few slots. If they are full, a
+ * further row replaces an earlier one.
  */
 export interface Slots<Row> {
   get(group: string, id: string): Row | null;
@@ -15,28 +15,40 @@ interface Slot<Row> {
   readonly row: Row;
 }
 
-/** The number of values of 10 bits. */
-const count = 1024;
 /** The last characters of a name differ the most. */
 const tellingCharacters = 8;
 
 /**
- * A Map with so many changes would be rebuilt every few dozen of them, and its old copy would keep the former rows
- * alive.
+ * Creates 1,024 times `ways` slots, and each pair of names has `ways` of them. With four, the rows of a thousand Steps in
+ * flight rarely replace each other. A Map with so many changes would be rebuilt every few dozen of them, and its old copy
+ * would keep the former rows alive.
  */
-export function createSlots<Row>(): Slots<Row> {
-  const slots: (Slot<Row> | null)[] = Array.from({ length: count }, () => null);
-  const find = (group: string, id: string): Slot<Row> | null => {
-    const slot = slots[placeOf(group, id)];
-    return slot?.id === id && slot.group === group ? slot : null;
+export function createSlots<Row>(ways: number): Slots<Row> {
+  const slots: (Slot<Row> | null)[] = Array.from({ length: 1_024 * ways }, () => null);
+  let due = 0;
+  const find = (group: string, id: string): number => {
+    const first = placeOf(group, id) * ways;
+    for (let at = first; at < first + ways; at++) {
+      const slot = slots[at];
+      if (slot?.id === id && slot.group === group) return at;
+    }
+    return -1;
+  };
+  const free = (group: string, id: string): number => {
+    const first = placeOf(group, id) * ways;
+    for (let at = first; at < first + ways; at++) if (!slots[at]) return at;
+    due = (due + 1) % ways;
+    return first + due;
   };
   return {
-    get: (group, id) => find(group, id)?.row ?? null,
+    get: (group, id) => slots[find(group, id)]?.row ?? null,
     set(group, id, row) {
-      slots[placeOf(group, id)] = { group, id, row };
+      const at = find(group, id);
+      slots[at < 0 ? free(group, id) : at] = { group, id, row };
     },
     remove(group, id) {
-      if (find(group, id)) slots[placeOf(group, id)] = null;
+      const at = find(group, id);
+      if (at >= 0) slots[at] = null;
     },
     clear() {
       slots.fill(null);
@@ -44,6 +56,7 @@ export function createSlots<Row>(): Slots<Row> {
   };
 }
 
+/** A value of 10 bits. */
 function placeOf(group: string, id: string): number {
   const hash = hashOf(hashOf(0, group), id);
   // Consecutive names differ only in their low bits. The high bits of a product depend on all bits.
