@@ -48,7 +48,6 @@ export function stepIntent(
       turnId: null,
       previousSessionId: null,
       newSessionId: `session-${stepId}`,
-      newTurnId: `turn-${stepId}`,
       chain: digestOf(message),
       messages: [message],
       lastUserMessage: 1,

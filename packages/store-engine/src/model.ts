@@ -46,7 +46,7 @@ export type Operation =
   | { readonly write: "settle step"; readonly row: StepRecord }
   | { readonly write: "insert session"; readonly row: SessionState }
   | { readonly write: "update session"; readonly row: SessionState }
-  /** Does nothing if the organization already has the id. */
+  /** It has the id of the Step that began it, which is the first of the change. */
   | { readonly write: "insert turn"; readonly row: TurnRecord }
   | { readonly write: "insert part"; readonly row: PartRecord }
   | { readonly write: "insert error"; readonly row: ErrorRecord }

@@ -141,17 +141,17 @@ function isNewTurn({ transcript }: ConversationIntent, assignment: Assignment): 
 }
 
 function placementOf(intent: ConversationIntent, assignment: Assignment): Placement {
-  const { newSessionId, newTurnId, turnId } = intent.transcript;
+  const { newSessionId, turnId } = intent.transcript;
   const startsTurn = isNewTurn(intent, assignment);
   if (assignment.kind !== "continue") {
     const branchedFromSessionId = assignment.kind === "branch" ? assignment.origin.id : null;
-    const created = { sessionId: newSessionId, turnId: newTurnId };
+    const created = { sessionId: newSessionId, turnId: intent.stepId };
     return { ...created, openedSession: true, branchedFromSessionId };
   }
   const { session } = assignment;
   return {
     sessionId: session.id,
-    turnId: startsTurn ? newTurnId : (turnId ?? session.turnId),
+    turnId: startsTurn ? intent.stepId : (turnId ?? session.turnId),
     openedSession: false,
     branchedFromSessionId: null,
   };

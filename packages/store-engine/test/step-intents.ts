@@ -66,7 +66,6 @@ export function stepIntent(
       turnId: null,
       previousSessionId: null,
       newSessionId: `session of ${stepId}`,
-      newTurnId: stepId,
       chain: digestOf(message),
       messages: [message],
       lastUserMessage: 1,

@@ -1,22 +1,18 @@
-import { type BudgetCounter, isSameCounter } from "@tollgate/core/store";
 import {
   type Change,
   idTakenError,
   moveCounter,
   type Operation,
   type RowName,
-  type SessionState,
   type StepRecord,
   type View,
 } from "@tollgate/store-engine";
 import {
   correctionToRow,
-  counterToRow,
   decisionToRow,
   endToRow,
   erasureStatements,
   errorToRow,
-  holdStatements,
   type KnownRows,
   leafToRow,
   nextAttemptToRow,
@@ -25,18 +21,17 @@ import {
   retentionStatements,
   rowOfClaim,
   type SqlParameters,
-  sessionToRow,
   stepToRow,
   usageToRow,
   writes,
 } from "@tollgate/store-sql";
 import type { SqliteConnection } from "./connection.ts";
+import type { DeferredRows } from "./deferred-rows.ts";
 import {
   embeddedAfter,
   embeddedAtOpening,
   embeddingStatements,
   isEmbeddedPermit,
-  isEmbeddedTurn,
 } from "./step-row.ts";
 
 /** Where a change is written: the database, the known rows, and the number of the change. */
@@ -44,7 +39,7 @@ interface WriteTarget {
   readonly run: SqliteConnection["run"];
   readonly deferred: DeferredRows;
   readonly known: KnownRows;
-  readonly view: Pick<View, "holds" | "counter">;
+  readonly view: Pick<View, "holds" | "counter" | "hasDecision">;
   readonly sequence: number;
   /** Takes the next number. */
   next(): number;
@@ -72,7 +67,7 @@ function apply(
   operation: Exclude<Operation, { readonly write: "insert leaf" }>,
   change: Change,
 ): number {
-  const { run, known, deferred, sequence } = target;
+  const { run, known, deferred, view, sequence } = target;
   const [first] = change;
   const insert = (statement: string, row: SqlParameters): number => {
     deferred.insert(statement, row);
@@ -88,9 +83,6 @@ function apply(
     case "insert session":
     case "update session":
       return writeSession(target, operation);
-    case "insert turn":
-      if (first?.write === "insert step" && isEmbeddedTurn(first.row, operation.row)) return 1;
-      return insert(embeddingStatements.insertTurn, turnToRow(operation.row));
     case "insert part":
       return insert(writes.part.statement, partToRow(operation.row));
     case "insert error":
@@ -99,14 +91,16 @@ function apply(
     case "claim decision": {
       const { owner, decision } = operation.row;
       if (first?.write === "insert step" && isEmbeddedPermit(first.row, operation.row)) return 1;
+      if (view.hasDecision(owner.organizationId, decision.id)) return 0;
       return insert(writes.decision.statement, decisionToRow(owner, decision, sequence));
     }
+    case "insert turn":
     case "insert hold":
     case "settle hold":
       // Written with the row of the Step, which is part of the same change.
       return 1;
     case "move counter": {
-      const counter = moveCounter(target.view.counter(operation.row), operation.row);
+      const counter = moveCounter(view.counter(operation.row), operation.row);
       known.counters.set(counter);
       deferred.setCounter(counter);
       return 1;
@@ -160,13 +154,6 @@ function nameToRow({ organizationId, id }: RowName): SqlParameters {
   return { organization_id: organizationId, id };
 }
 
-function turnToRow({
-  sessionId,
-  ...name
-}: Extract<Operation, { readonly write: "insert turn" }>["row"]): SqlParameters {
-  return { ...nameToRow(name), session_id: sessionId };
-}
-
 function insertStep(
   { deferred, known, sequence }: WriteTarget,
   { row, renewal }: Extract<Operation, { readonly write: "insert step" }>,
@@ -204,128 +191,4 @@ function removeStep({ run, deferred }: WriteTarget, name: SqlParameters): number
   run(embeddingStatements.keepPermit, name);
   run(embeddingStatements.keepTurn, name);
   return run(oldSteps.removeOne, name);
-}
-
-/**
- * Rows that wait until the transaction reads or ends, so that rows of one table are written together, several of them by one
- * statement: new rows, the ends of Steps, and the last states of Sessions and counters.
- */
-interface DeferredRows {
-  /** `statement` inserts one row. */
-  insert(statement: string, row: SqlParameters): void;
-  /** `statement` updates one row, which no other waiting statement writes. */
-  update(statement: string, row: SqlParameters): void;
-  setSession(session: SessionState, isNew: boolean): void;
-  setCounter(counter: BudgetCounter): void;
-  /**
-   * Writes the waiting rows.
-   * @throws RowExists if a new Step or Session exists already
-   */
-  flush(): void;
-  /** Writes the waiting rows of the tables that a statement names. */
-  flushFor(text: string): void;
-  /** Drops the waiting rows after a rollback. */
-  drop(): void;
-}
-
-/** Thrown when rows that were taken to be new exist already. */
-export class RowExists extends Error {
-  readonly table: string;
-
-  constructor(table: string) {
-    super(`a new row of ${table} exists already`);
-    this.table = table;
-  }
-}
-
-interface WaitingRows {
-  readonly statement: string;
-  readonly table: string;
-  readonly isInsert: boolean;
-  readonly rows: SqlParameters[];
-}
-
-/** A Session that waits, and whether its row is new. */
-interface WaitingSession {
-  session: SessionState;
-  readonly isNew: boolean;
-}
-
-/** The table of an INSERT or an UPDATE. */
-function tableOf(statement: string): string {
-  const table = /^(?:INSERT INTO|UPDATE) (\w+)/.exec(statement)?.[1];
-  if (table === undefined) throw new TypeError("Only an INSERT or an UPDATE can wait.");
-  return table;
-}
-
-const counterTable = tableOf(holdStatements.setCounter);
-const sessionTable = tableOf(writes.session.statement);
-/** Tables whose new rows must not exist yet. Rows of other tables may, or can't. */
-const claimedTables: ReadonlySet<string> = new Set([sessionTable, writes.step.table]);
-
-export function createDeferredRows({
-  insertRows,
-  run,
-}: Pick<SqliteConnection, "insertRows" | "run">): DeferredRows {
-  const waiting: WaitingRows[] = [];
-  const sessions: WaitingSession[] = [];
-  const counters: BudgetCounter[] = [];
-  const insertAll = (statement: string, rows: readonly SqlParameters[]): void => {
-    if (rows.length === 0) return;
-    const table = tableOf(statement);
-    const written = insertRows(statement, rows);
-    if (written < rows.length && claimedTables.has(table)) throw new RowExists(table);
-  };
-  const write = ({ statement, isInsert, rows }: WaitingRows): void => {
-    if (isInsert) insertAll(statement, rows);
-    else for (const row of rows) run(statement, row);
-    rows.length = 0;
-  };
-  const rowOf = ({ session }: WaitingSession): SqlParameters =>
-    sessionToRow(session, session.updated);
-  const writeSessions = (): void => {
-    insertAll(writes.session.statement, sessions.filter(({ isNew }) => isNew).map(rowOf));
-    for (const one of sessions) if (!one.isNew) run(writes.movedSession.statement, rowOf(one));
-    sessions.length = 0;
-  };
-  const writeCounters = (): void => {
-    insertAll(holdStatements.setCounter, counters.map(counterToRow));
-    counters.length = 0;
-  };
-  const add = (statement: string, isInsert: boolean, row: SqlParameters): void => {
-    const same = waiting.find((other) => other.statement === statement);
-    if (same) same.rows.push(row);
-    else waiting.push({ statement, table: tableOf(statement), isInsert, rows: [row] });
-  };
-  return {
-    insert: (statement, row) => add(statement, true, row),
-    update: (statement, row) => add(statement, false, row),
-    setSession(session, isNew) {
-      const { organizationId, id } = session;
-      const before = sessions.find(
-        ({ session: other }) => other.id === id && other.organizationId === organizationId,
-      );
-      if (before && !isNew) before.session = session;
-      else sessions.push({ session, isNew });
-    },
-    setCounter(counter) {
-      const place = counters.findIndex((other) => isSameCounter(other, counter));
-      counters[place < 0 ? counters.length : place] = counter;
-    },
-    flush() {
-      for (const one of waiting) write(one);
-      writeSessions();
-      writeCounters();
-    },
-    flushFor(text) {
-      for (const one of waiting) if (text.includes(one.table)) write(one);
-      if (text.includes(sessionTable)) writeSessions();
-      if (text.includes(counterTable)) writeCounters();
-    },
-    drop() {
-      for (const { rows } of waiting) rows.length = 0;
-      sessions.length = 0;
-      counters.length = 0;
-    },
-  };
 }

@@ -9,8 +9,9 @@ import {
   viewKnown,
   viewRows,
 } from "@tollgate/store-sql";
-import { applyChange, createDeferredRows, RowExists } from "./apply-change.ts";
+import { applyChange } from "./apply-change.ts";
 import type { SqliteConnection } from "./connection.ts";
+import { createDeferredRows, RowExists } from "./deferred-rows.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
 import { embeddingStatements, holdsFromText } from "./step-row.ts";
 
@@ -41,7 +42,7 @@ const cacheThreshold = 16;
 
 export function createDriver(connection: SqliteConnection): Driver {
   const deferred = createDeferredRows(connection);
-  // Reads must see the deferred rows of their tables. Views read only tables whose rows aren't deferred.
+  // Reads must see the deferred rows of their tables.
   const flushedReads: Pick<SqliteConnection, "get" | "all"> = {
     get(text, parameters) {
       deferred.flushFor(text);

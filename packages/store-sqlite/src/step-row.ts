@@ -4,7 +4,6 @@ import {
   type DecisionRecord,
   type HoldRecord,
   isSameHold,
-  type RowName,
   type StepRecord,
 } from "@tollgate/store-engine";
 import {
@@ -13,7 +12,6 @@ import {
   nextAttemptColumns,
   stepColumns,
   verdictOf,
-  writes,
 } from "@tollgate/store-sql";
 
 /** A hold as the row of its Step contains it. */
@@ -56,12 +54,14 @@ export const embeddingStatements = {
       ${permitParts.map((part) => `permit ${part}`).join(", ")}, sequence
     FROM steps WHERE organization_id = :organization_id AND id = :id AND permit IS NOT NULL
     ON CONFLICT DO NOTHING`,
-  progress: `UPDATE steps SET renewal = :renewal, output_tokens = :output_tokens
-    WHERE process_id = :process_id AND id = :step_id AND organization_id = :organization_id
-      AND outcome = 'open'`,
+  /** Names an index so that each named Step is looked up. */
+  progress: `UPDATE steps INDEXED BY sqlite_autoindex_steps_1
+    SET renewal = :renewal, output_tokens = g.value ->> 2
+    FROM json_each(:steps) AS g
+    WHERE process_id = :process_id AND outcome = 'open'
+      AND organization_id = g.value ->> 0 AND steps.id = g.value ->> 1`,
   hasPermit: `SELECT id FROM steps
     WHERE organization_id = :organization_id AND id = :id AND permit IS NOT NULL`,
-  insertTurn: `${insertInto("kept_turns", writes.turn.columns)} ON CONFLICT DO NOTHING`,
   keepTurn: `INSERT INTO kept_turns SELECT organization_id, id, session_id FROM steps
     WHERE organization_id = :organization_id AND id = :id AND turn_id = id
     ON CONFLICT DO NOTHING`,
@@ -85,11 +85,6 @@ export function isEmbeddedPermit({ step }: StepRecord, { decision }: DecisionRec
     firstDecisionId === null &&
     refusal === null
   );
-}
-
-/** Whether a Turn is the one that a Step began, and has its id. */
-export function isEmbeddedTurn({ step }: StepRecord, { organizationId, id }: RowName): boolean {
-  return id === step.id && id === step.turnId && organizationId === step.organizationId;
 }
 
 /** The holds and the columns of a Step that a change opens. */

@@ -1,7 +1,7 @@
 import type { Decision, View } from "@tollgate/store-engine";
 import { readRow } from "@tollgate/store-sql";
-import { RowExists } from "./apply-change.ts";
 import type { SqliteConnection } from "./connection.ts";
+import { RowExists } from "./deferred-rows.ts";
 import { createDriver, type Driver, type StoreNumbers } from "./driver.ts";
 
 /** The operations of a write in its transaction. */

@@ -115,6 +115,22 @@ describe("known rows", () => {
     expect(data.filter(({ kind }) => kind === "step.opened")).toHaveLength(3);
   });
 
+  it("are written before their changes, whichever statement came first", async () => {
+    const filename = temporaryFile();
+    const before = await openStore({ filename });
+    await insertKey(before);
+    await openSteps(before, ["lost"]);
+    const store = await openStore({ filename });
+    await store.settleStep(stepSettlement("lost"));
+    const [opened, settled] = await Promise.all([
+      store.openStep(stepIntent("brief", [hold(1_000)])),
+      store.settleStep(stepSettlement("brief")),
+    ]);
+    expect([opened.opened, settled.settled]).toEqual([true, true]);
+    expect(await store.settleStep(stepSettlement("brief"))).toMatchObject({ settled: false });
+    expect(await store.steps.get("acme", "brief")).toMatchObject({ outcome: "completed" });
+  });
+
   it("are forgotten when another connection writes", async () => {
     const filename = temporaryFile();
     const here = await openStore({ filename });

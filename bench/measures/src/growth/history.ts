@@ -29,7 +29,7 @@ export interface Words {
   digest(number: string): string;
   /** The bytes of a text. */
   bytes(text: string): string;
-  /** Whether Steps store the permits that opened them. Turns with other ids have rows of their own in any case. */
+  /** Whether the row of a Step contains the permit that opened it and the Turn that it began. */
   readonly carriesPermits: boolean;
 }
 
@@ -55,7 +55,7 @@ export function fillingStatements(size: Size, words: Words): readonly string[] {
   const { steps, sessions } = size;
   const others = () => [
     insert("sessions", sessions, sessionRow(size, words)),
-    insert(words.carriesPermits ? "kept_turns" : "turns", steps, turnRow(session)),
+    ...(words.carriesPermits ? [] : [insert("turns", steps, turnRow(session))]),
     insert("decisions", words.carriesPermits ? rare : steps, decisionRow(session)),
     insert("transcript_parts", steps, partRow(session, words)),
     insert("leaves", steps, leafRow(words)),
@@ -114,7 +114,7 @@ function sessionRow({ steps, sessions }: Size, { digest }: Words) {
     updated_at: `${firstAt} + ${lastStep} * ${apart}`,
     updated: `${lastStep} * 2`,
     in_flight: "0",
-    turn_id: id("turn", lastStep),
+    turn_id: id("step", lastStep),
     common_length: "0",
     data_classes: `'["D1_INTERNAL"]'`,
   };
@@ -123,7 +123,7 @@ function sessionRow({ steps, sessions }: Size, { digest }: Words) {
 function turnRow(session: string) {
   return {
     organization_id: text(organizationId),
-    id: id("turn", "n"),
+    id: id("step", "n"),
     session_id: id("session", session),
   };
 }
@@ -148,7 +148,7 @@ function stepRow(session: string, size: Size, { carriesPermits }: Words) {
     id: id("step", "n"),
     decision_id: id(carriesPermits ? "step" : "decision", "n"),
     session_id: id("session", session),
-    turn_id: id("turn", "n"),
+    turn_id: id("step", "n"),
     opened_at: `${firstAt} + n * ${size.apart ?? apart}`,
     outcome: `CASE WHEN n < ${rare} THEN 'interrupted' WHEN n % 50 = 0 THEN 'failed' ELSE 'completed' END`,
     model: `CASE WHEN n < ${rare} THEN 'model-rare' ELSE 'model-' || (n % 4) END`,

@@ -74,7 +74,7 @@ export const questions: readonly Question[] = [
   page(
     "Steps of a Turn",
     (store, { steps }) =>
-      store.steps.list({ organizationId, turnId: [idOf("turn", steps / 2)] }, first),
+      store.steps.list({ organizationId, turnId: [idOf("step", steps / 2)] }, first),
     2,
   ),
   ...ofSteps("Steps of a model", { model: ["model-1"] }),

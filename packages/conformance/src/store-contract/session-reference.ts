@@ -16,7 +16,6 @@ interface ReferenceRequest {
   readonly messages: readonly { readonly role: string; readonly json: string }[];
   readonly dataClass: string;
   readonly newSessionId: string;
-  readonly newTurnId: string;
 }
 
 interface ReferenceAssignment {
@@ -84,8 +83,8 @@ export function createSessionReference(): SessionReference {
       };
       const fresh = request.messages.slice(found ? session.messages.length : 0);
       const beginsTurn = !found || fresh.some(({ role }) => role === "user");
-      if (beginsTurn) session.latestTurn = request.newTurnId;
-      const turnId = beginsTurn ? request.newTurnId : (request.turnId ?? session.latestTurn);
+      if (beginsTurn) session.latestTurn = request.stepId;
+      const turnId = beginsTurn ? request.stepId : (request.turnId ?? session.latestTurn);
       if (beginsTurn) turns.set(turnId, session);
       session.messages.push(...fresh.map(({ json }) => json));
       session.dataClasses.add(request.dataClass);

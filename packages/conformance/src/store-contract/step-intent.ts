@@ -67,7 +67,9 @@ export function stepFor(
 ): ConversationIntent {
   const { messages, decision, overrides } = parts;
   const { transcript, ...rest } = overrides;
-  const stepId = source.id();
+  // Usually a Step has the id and the time of its decision. A store may optimize for that, but must accept others.
+  const isUsual = messages.length % 2 === 1;
+  const stepId = isUsual ? decision.id : source.id();
   const at = overrides.at ?? source.now();
   return {
     stepId,
@@ -86,8 +88,7 @@ export function stepFor(
     instructions: null,
     claim: null,
     retryOf: null,
-    // Usually a decision has the time of its Step. A store may optimize for that, but must accept others.
-    decision: messages.length % 2 === 1 ? { ...decision, at } : decision,
+    decision: isUsual ? { ...decision, at } : decision,
     attempt: attemptStart(decision.id, at),
     holds: [],
     budgetsVersion: 0,
@@ -105,7 +106,6 @@ export function stepFor(
       turnId: null,
       previousSessionId: null,
       newSessionId: source.id(),
-      newTurnId: source.id(),
       chain: Buffer.concat(chainOf(salt, messages)),
       messages: messages.map(({ json }) => json),
       lastUserMessage: messages.findLastIndex(({ role }) => role === "user") + 1,

@@ -93,6 +93,16 @@ export function stepTests(test: ContractTest): void {
     expect(step?.attempts[0]?.end?.usage).toStrictEqual(usage);
   });
 
+  test("records a decision once, even if another Step names it", async ({ store, intents }) => {
+    const intent = intents.step([user("a")]);
+    await expectOpened(store.openStep(intent));
+    const { decision } = intent;
+    const other = intents.step([user("b"), user("c")], { decision });
+    await expectOpened(store.openStep(other));
+    const decisions = await store.decisions.list({ organizationId }, { cursor: null, limit: 9 });
+    expect(decisions.data.map(({ id }) => id)).toEqual([decision.id]);
+  });
+
   test("ends the running attempt when another opens, and records its decision", async ({
     store,
     intents,

@@ -117,9 +117,8 @@ export interface TranscriptIntent {
   readonly turnId: string | null;
   /** The Session of the previous response. It is a candidate in addition to the key's 100 most recent Sessions. */
   readonly previousSessionId: string | null;
-  /** Ids to use if a new Session or a new Turn is made. */
+  /** The id to use if a new Session is made. A new Turn gets the id of the Step. */
   readonly newSessionId: string;
-  readonly newTurnId: string;
   /** Chain values h[1..n], 32 bytes each, one after the other. */
   readonly chain: Uint8Array;
   /** Each message as JSON text, in chain order. New messages are stored as a JSON array of these. */

@@ -138,7 +138,6 @@ const intent: Omit<ConversationIntent, "leaf"> = {
     turnId: null,
     previousSessionId: null,
     newSessionId: "n",
-    newTurnId: "t",
     chain: new Uint8Array(64),
     messages: [],
     lastUserMessage: 0,

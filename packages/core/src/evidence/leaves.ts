@@ -92,7 +92,7 @@ const openedGaps = 9;
 function openedTexts(intent: OpenedFacts): readonly string[] {
   const { attempt, decision, owner } = intent;
   // A fraction marks each gap. Facts have only whole numbers, so if it is found elsewhere, a text contains it.
-  for (let gap = 0.5; ; gap /= 2) {
+  for (let gap = 0.5; gap > 0; gap /= 2) {
     const leaf = JSON.stringify({
       at: gap,
       attempt: { ...attemptFacts(attempt), estimatedInputTokens: gap },
@@ -117,6 +117,7 @@ function openedTexts(intent: OpenedFacts): readonly string[] {
     const texts = `,${leaf.slice(1)}`.split(String(gap));
     if (texts.length === openedGaps + 1) return texts;
   }
+  throw new RangeError("The facts of a Step contain every fraction.");
 }
 
 /** The leaf of an opened Step, with a gap for the store's assignment, which is the first member in order. */

@@ -213,7 +213,7 @@ function intentOf(
   const { decision, cached } = planned.routed;
   const keep = meet.transcript(decision);
   const intent: Omit<StepIntent, "leaf"> = {
-    // A Step has the id of the decision that opened it, so the header of an answer names both.
+    // So the header of an answer names both.
     stepId: decision.id,
     process: { id: context.openSteps.processId, renewal: context.openSteps.renewal() },
     at: planned.attempt.startedAt,
@@ -227,7 +227,7 @@ function intentOf(
     stepNumber: chain && stepNumberOf(call.transcript),
     droppedFields: addDropped(call.droppedFields, call.state.dropped, planned.routed.dropped),
     metadata: keep === "digest" ? {} : (call.request.metadata ?? {}),
-    transcript: chain && transcriptOf(context, call, { stepId: decision.id, chain, keep }),
+    transcript: chain && transcriptOf(context, call, { chain, keep }),
     instructions: instructionsOf(context, call, keep),
     claim: call.claim,
     retryOf,
@@ -242,23 +242,13 @@ function intentOf(
 function transcriptOf(
   { ids }: GatewayContext,
   call: PreparedCall,
-  {
-    stepId,
-    chain,
-    keep,
-  }: {
-    readonly stepId: string;
-    readonly chain: TranscriptChain;
-    readonly keep: "full" | "digest";
-  },
+  { chain, keep }: { readonly chain: TranscriptChain; readonly keep: "full" | "digest" },
 ): TranscriptIntent {
   return {
     sessionId: call.sessionId,
     turnId: call.turnId,
     previousSessionId: call.previousSessionId,
     newSessionId: call.selection?.newSessionId ?? ids.uuid(),
-    // A Turn has the id of its first Step.
-    newTurnId: stepId,
     chain: chain.values,
     messages: chain.messages,
     lastUserMessage: chain.lastUserMessage,
