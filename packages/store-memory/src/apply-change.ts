@@ -24,6 +24,7 @@ import {
   type State,
   type StepRow,
   touchSession,
+  turnOf,
 } from "./state.ts";
 import { viewOf } from "./view.ts";
 
@@ -73,7 +74,7 @@ function apply(state: State, operation: Operation): void {
       touchSession(state, sessionOf(state, operation.row), operation.row);
       break;
     case "insert turn":
-      state.turns.insert(operation.row);
+      // Found by its first Step, which is part of the same change.
       break;
     case "insert part":
       insertPart(state, operation.row);
@@ -110,7 +111,7 @@ function apply(state: State, operation: Operation): void {
       relinkResponse(state, operation.row);
       break;
     case "remove step":
-      state.steps.remove(stepOf(state, operation.row));
+      removeStep(state, operation.row);
       break;
     case "erase session":
       eraseSession(sessionOf(state, operation.row));
@@ -150,6 +151,13 @@ function settleStep(state: State, record: StepRecord): void {
   row.record = record;
   if (row.openSlot !== null) state.openSteps.remove(row.openSlot);
   row.openSlot = null;
+}
+
+/** Removes a Step, but keeps the Turn that it began. */
+function removeStep(state: State, name: RowName): void {
+  const turn = turnOf(state, name);
+  state.steps.remove(stepOf(state, name));
+  if (turn) state.keptTurns.insert(turn);
 }
 
 function insertSession(state: State, record: SessionState): void {
@@ -246,8 +254,8 @@ function insertDecision(state: State, { owner, decision }: DecisionRecord): void
 
 function insertHold(state: State, hold: HoldRecord): void {
   const row = stepOfRecord(state, hold);
+  if (row.holds.length === 0) state.stepsWithHolds.push(row);
   row.holds = [...row.holds, hold];
-  state.stepsWithHolds.add(row);
 }
 
 function settleHold(state: State, settled: HoldRecord): void {

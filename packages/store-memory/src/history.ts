@@ -36,7 +36,14 @@ import {
 } from "@tollgate/store-engine";
 import type { CarryOut } from "./apply-change.ts";
 import { mapPage, type Place, sortedPage } from "./page.ts";
-import { copyResponse, type DecisionRow, type LeafRow, type State, type StepRow } from "./state.ts";
+import {
+  copyResponse,
+  type DecisionRow,
+  type LeafRow,
+  type State,
+  type StepRow,
+  turnOf,
+} from "./state.ts";
 import { viewOf } from "./view.ts";
 
 export function createSessionRepository(state: State, carryOut: CarryOut): SessionRepository {
@@ -56,7 +63,7 @@ export function createSessionRepository(state: State, carryOut: CarryOut): Sessi
       return row !== null && isOwnedBy(owner, row.record);
     },
     async findByTurn(owner, turnId) {
-      const row = state.turns.get(owner.organizationId, turnId);
+      const row = turnOf(state, { organizationId: owner.organizationId, id: turnId });
       return row && isOwnedBy(owner, row) ? row.sessionId : null;
     },
     sweep: async (sweep) => carryOut((view) => sweepTranscripts(view, sweep)),

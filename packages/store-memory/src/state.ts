@@ -7,9 +7,7 @@ import {
   type BudgetRaise,
   type Checkpoint,
   createInFlight,
-  decodeCursor,
   type EvidenceLeaf,
-  encodeCursor,
   type InFlight,
   isChangeKind,
   type Owner,
@@ -19,7 +17,6 @@ import {
   type StoredResponse,
   type StorePage,
   type StorePaging,
-  type Tenant,
   type UsageDetail,
   type UsageHour,
 } from "@tollgate/core/store";
@@ -37,7 +34,8 @@ import type {
   StepRecord,
   TurnRecord,
 } from "@tollgate/store-engine";
-import { mapPage, type Place, pageOf, sortedPage } from "./page.ts";
+import { type Place, sortedPage } from "./page.ts";
+import { createRows, createTable, type Rows, type Table } from "./table.ts";
 
 /** Everything a memory store keeps. */
 export interface State {
@@ -52,17 +50,18 @@ export interface State {
   readonly sessions: Table<SessionRow>;
   /** The update up to which each organization's Sessions were checked for erasure. */
   readonly erasedUpTo: Map<string, number>;
-  readonly turns: Table<TurnRecord>;
   readonly steps: Table<StepRow>;
+  /** The Turns whose first Step was removed. The others are found by that Step, whose id they have. */
+  readonly keptTurns: Table<TurnRecord>;
   readonly openSteps: InFlight<StepRow>;
   /** Every Step that ever had a hold: the ledger of the counters. */
-  readonly stepsWithHolds: Set<StepRow>;
+  readonly stepsWithHolds: StepRow[];
   readonly decisions: Table<DecisionRow>;
   readonly leaves: Leaves;
   /** The log of each organization, by its id. */
   readonly logs: Map<string, Log>;
   /** The leaves of administrative changes, by time. */
-  readonly changes: Table<LeafRow>;
+  readonly changes: Rows<LeafRow>;
   readonly leases: Map<string, Lease>;
   readonly budgets: Map<string, Budget>;
   readonly rateLimits: Map<string, RateLimit>;
@@ -85,7 +84,7 @@ export interface State {
 
 export function createState(): State {
   const createUsage = () => createTable<UsageHour>("usage", ({ hour }) => hour);
-  const changes = createTable<LeafRow>("changes", ({ at }) => at);
+  const changes = createRows<LeafRow>("changes", ({ at }) => at);
   const logs = new Map<string, Log>();
   return {
     salts: new Map(),
@@ -95,10 +94,10 @@ export function createState(): State {
     connections: new Map(),
     sessions: createTable("sessions"),
     erasedUpTo: new Map(),
-    turns: createTable("turns"),
     steps: createTable("steps", ({ record }) => record.step.openedAt),
+    keptTurns: createTable("turns"),
     openSteps: createInFlight(),
-    stepsWithHolds: new Set(),
+    stepsWithHolds: [],
     decisions: createTable("decisions", ({ decision }) => decision.at),
     leaves: leavesWith(changes, logs),
     logs,
@@ -120,13 +119,25 @@ export function createState(): State {
   };
 }
 
-function leavesWith(changes: Table<LeafRow>, logs: Map<string, Log>): Leaves {
-  const leaves = createTable<LeafRow>("leaves");
+/** The Session of a Turn, with its owner; null if the organization has no such Turn. */
+export function turnOf(
+  { steps, keptTurns }: State,
+  { organizationId, id }: RowName,
+): TurnRecord | null {
+  const step = steps.get(organizationId, id)?.record.step;
+  if (!step) return keptTurns.get(organizationId, id);
+  const { userId, keyId, sessionId, turnId } = step;
+  if (sessionId === null || turnId !== id) return null;
+  return { organizationId, userId, keyId, id, sessionId };
+}
+
+function leavesWith(changes: Rows<LeafRow>, logs: Map<string, Log>): Leaves {
+  const leaves = createRows<LeafRow>("leaves");
   return {
     page: leaves.page,
     insert({ hash, ...leaf }) {
       const row = { ...leaf, hash: Buffer.from(hash).toString("hex") };
-      if (!leaves.insert(row)) return;
+      leaves.insert(row);
       const log = logs.get(leaf.organizationId) ?? { leaves: [], checkpoints: [] };
       logs.set(leaf.organizationId, log);
       log.leaves.push(row);
@@ -206,7 +217,7 @@ export interface Log {
 }
 
 /** Every leaf, in the order written. */
-interface Leaves extends Pick<Table<LeafRow>, "page"> {
+interface Leaves extends Pick<Rows<LeafRow>, "page"> {
   insert(leaf: EvidenceLeaf): void;
 }
 
@@ -218,142 +229,6 @@ export interface DecisionRow extends Owner {
 interface Lease {
   readonly renewal: number;
   readonly until: number;
-}
-
-/** Rows sorted by time, then by the order written, and found by id. An id is unique only within its organization. */
-interface Table<Row extends RowName> {
-  /** Returns false and writes nothing if the organization already has the id. */
-  insert(row: Row): boolean;
-  remove(row: Row): void;
-  get(tenant: Tenant, id: string): Row | null;
-  /** All rows, oldest first. */
-  rows(): Iterable<Row>;
-  /** Every matching row, oldest first. */
-  all(query: Omit<TableQuery<Row>, "direction">): readonly Row[];
-  /** A page of matching rows. */
-  page(query: TableQuery<Row>, paging: StorePaging): StorePage<Row>;
-  /** The cursor behind a row, in either direction. */
-  cursorOf(row: Row): string;
-}
-
-interface TableQuery<Row> {
-  readonly direction: "oldest-first" | "newest-first";
-  readonly tenant: Tenant;
-  readonly matches?: (row: Row) => boolean;
-}
-
-/** A row and its place in the order. */
-interface Entry<Row> {
-  readonly time: number;
-  readonly written: number;
-  readonly row: Row;
-}
-
-/** `timeOf` sorts the rows. The order of writing is not enough, because clocks differ and are set back. */
-function createTable<Row extends RowName>(
-  name: string,
-  timeOf: (row: Row) => number = () => 0,
-): Table<Row> {
-  const entries: Entry<Row>[] = [];
-  const byOrganization = new Map<string, Map<string, Entry<Row>>>();
-  let writes = 0;
-
-  const get = (tenant: Tenant, id: string): Row | null => {
-    if (tenant !== null) return byOrganization.get(tenant)?.get(id)?.row ?? null;
-    for (const rows of byOrganization.values()) {
-      const entry = rows.get(id);
-      if (entry) return entry.row;
-    }
-    return null;
-  };
-  const rowsOf = (organizationId: string): Map<string, Entry<Row>> => {
-    const known = byOrganization.get(organizationId);
-    if (known) return known;
-    const rows = new Map<string, Entry<Row>>();
-    byOrganization.set(organizationId, rows);
-    return rows;
-  };
-  const cursorOf = ({ time, written }: Entry<Row>): string =>
-    encodeCursor(name, { order: time, tie: String(written) });
-
-  return {
-    get,
-
-    insert(row) {
-      const rows = rowsOf(row.organizationId);
-      if (rows.has(row.id)) return false;
-      const entry = { time: timeOf(row), written: writes++, row };
-      rows.set(row.id, entry);
-      const last = entries.at(-1);
-      if (!last || last.time <= entry.time) entries.push(entry);
-      else entries.splice(placeOf(entries, entry), 0, entry);
-      return true;
-    },
-    remove(row) {
-      const rows = rowsOf(row.organizationId);
-      const entry = rows.get(row.id);
-      if (entry?.row !== row) return;
-      rows.delete(row.id);
-      entries.splice(placeOf(entries, entry), 1);
-    },
-    cursorOf({ organizationId, id }) {
-      const entry = rowsOf(organizationId).get(id);
-      return entry ? cursorOf(entry) : "";
-    },
-    *rows() {
-      for (const { row } of entries) yield row;
-    },
-    all: ({ tenant, matches }) =>
-      entries.flatMap(({ row }) => (isIn(tenant, row) && (matches?.(row) ?? true) ? [row] : [])),
-    page({ direction, tenant, matches = () => true }, paging) {
-      const step = direction === "oldest-first" ? 1 : -1;
-      const rows = entriesFrom(entries, startOf(name, entries, { step, ...paging }), step);
-      const isShown = ({ row }: Entry<Row>): boolean => isIn(tenant, row) && matches(row);
-      return mapPage(pageOf(rows, { isShown, cursorOf }, paging), ({ row }) => row);
-    },
-  };
-}
-
-function* entriesFrom<One>(entries: readonly One[], from: number, step: 1 | -1): Iterable<One> {
-  for (let at = from; ; at += step) {
-    const entry = entries[at];
-    if (!entry) return;
-    yield entry;
-  }
-}
-
-function isIn(tenant: Tenant, { organizationId }: RowName): boolean {
-  return tenant === null || organizationId === tenant;
-}
-
-/** The index where a page starts: at one end, or next to the last row of the previous page, even if that row is gone. */
-function startOf(
-  name: string,
-  entries: readonly Entry<unknown>[],
-  { step, cursor }: { readonly step: 1 | -1; readonly cursor: string | null },
-): number {
-  if (cursor === null) return step === 1 ? 0 : entries.length - 1;
-  const { order, tie } = decodeCursor(name, cursor);
-  const written = Number(tie);
-  return step === 1
-    ? placeOf(entries, { time: order, written: written + 1 })
-    : placeOf(entries, { time: order, written }) - 1;
-}
-
-/** The number of entries before this place. */
-function placeOf(
-  entries: readonly Entry<unknown>[],
-  { time, written }: Pick<Entry<unknown>, "time" | "written">,
-): number {
-  let [from, to] = [0, entries.length];
-  while (from < to) {
-    const middle = (from + to) >>> 1;
-    const entry = entries[middle];
-    if (entry && (entry.time < time || (entry.time === time && entry.written < written)))
-      from = middle + 1;
-    else to = middle;
-  }
-  return from;
 }
 
 const maxCandidates = 100;
@@ -431,18 +306,24 @@ interface CounterQuery {
 }
 
 function createCounters(): Counters {
-  const budgets = new Map<string, Map<string, BudgetCounter>>();
+  /** By budget, subject and start of the period. */
+  const budgets = new Map<string, Map<string, Map<number, BudgetCounter>>>();
+  const ofBudget = (budgetId: string): readonly BudgetCounter[] =>
+    [...(budgets.get(budgetId)?.values() ?? [])].flatMap((periods) => [...periods.values()]);
   return {
-    get: (key) => budgets.get(key.budgetId)?.get(counterKey(key)) ?? null,
+    get: ({ budgetId, subject, periodStart }) =>
+      budgets.get(budgetId)?.get(subject)?.get(periodStart) ?? null,
     set(counter) {
-      const ofBudget = budgets.get(counter.budgetId);
-      const key = counterKey(counter);
-      if (ofBudget) ofBudget.set(key, counter);
-      else budgets.set(counter.budgetId, new Map([[key, counter]]));
+      const { budgetId, subject, periodStart } = counter;
+      const subjects = budgets.get(budgetId) ?? new Map<string, Map<number, BudgetCounter>>();
+      const periods = subjects.get(subject) ?? new Map<number, BudgetCounter>();
+      if (subjects.size === 0) budgets.set(budgetId, subjects);
+      if (periods.size === 0) subjects.set(subject, periods);
+      periods.set(periodStart, counter);
     },
-    all: () => [...budgets.values()].flatMap((ofBudget) => [...ofBudget.values()]),
+    all: () => [...budgets.keys()].flatMap(ofBudget),
     page({ budgetId, subject, periodStart }, paging) {
-      const rows = [...(budgets.get(budgetId)?.values() ?? [])].filter(
+      const rows = ofBudget(budgetId).filter(
         (row) =>
           (subject === undefined || row.subject === subject) &&
           (periodStart === undefined || row.periodStart === periodStart),
@@ -451,10 +332,6 @@ function createCounters(): Counters {
       return sortedPage({ name: "counters", rows, placeOf, compare: newestPeriodFirst }, paging);
     },
   };
-}
-
-function counterKey({ subject, periodStart }: BudgetCounterKey): string {
-  return `${periodStart}/${subject}`;
 }
 
 /** Newest period first, then by subject. */

@@ -1,5 +1,5 @@
 import type { RetentionView, SessionState, View } from "@tollgate/store-engine";
-import { claimKeyOf, type SessionRow, type State } from "./state.ts";
+import { claimKeyOf, type SessionRow, type State, turnOf } from "./state.ts";
 
 /** Hex characters of one chain value. */
 const width = 64;
@@ -26,7 +26,7 @@ export function viewOf(state: State): View {
     budgetsVersion: () => state.budgetsVersion,
     session,
     sessionOfTurn(organizationId, turnId) {
-      const turn = state.turns.get(organizationId, turnId);
+      const turn = turnOf(state, { organizationId, id: turnId });
       return turn && session(organizationId, turn.sessionId);
     },
     recentMatches({ organizationId, keyId }, source, chain) {

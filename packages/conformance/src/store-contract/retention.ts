@@ -49,6 +49,19 @@ function stepRetentionTests(test: ContractTest): void {
     expect(await stepIds(store)).toEqual([young?.stepId]);
   });
 
+  test("keeps the Turn and the decision of a removed Step", async (subject) => {
+    const { store, intents } = subject;
+    const { exchange } = createConversation(store, intents);
+    const { intent, sessionId, turnId } = await exchange([user("a")], [assistant("b")]);
+    await sweepSteps(subject);
+    expect(await store.sessions.findByTurn(intent.owner, turnId)).toBe(sessionId);
+    const { data } = await store.decisions.list(
+      { organizationId: "acme" },
+      { cursor: null, limit: 9 },
+    );
+    expect(data.map(({ id }) => id)).toEqual([intent.decision.id]);
+  });
+
   test("keeps an open Step of any age, which can still settle", async (subject) => {
     const { store, intents } = subject;
     const holds = [intents.hold()];
