@@ -201,7 +201,7 @@ export interface StepRow extends RowName {
   outputTokens: number | null;
   /** The latest renewal of its process's lease that included it. */
   lastRenewal: number;
-  /** Its place in the order in which Steps opened: a slot is used again, so slots have no order. */
+  /** Its place in the order in which Steps opened: slots are reused, so they have no order. */
   readonly opened: number;
   /** Its slot among the open Steps. Null once it is settled. */
   openSlot: number | null;

@@ -12,8 +12,8 @@ interface Leases extends Pick<Store, "renewLease" | "lapsedSteps"> {
 }
 
 /**
- * How long a renewal waits for Steps that open, in milliseconds. Renewals are 5 s apart, and 10 s later a process stops
- * recovering the Steps of others.
+ * How long a renewal waits for Steps that open, in milliseconds. Renewals are 5 s apart. A process whose last one is
+ * more than 10 s old skips a round of recovering the Steps of others.
  */
 const maxOpening = 2_500;
 
@@ -39,8 +39,9 @@ export function createLeases(database: Database): Leases {
       }
     },
     async renewLease(lease) {
-      // A named Step whose row is written after the renewal keeps the number of the one before, and looks given up. If
-      // one takes too long, the lease is extended under the former number, which keeps all Steps.
+      // If a renewal names a Step whose row is written later, the row has the number of the renewal before, and the
+      // Step looks given up. If a Step takes too long, the lease is extended under the former number, which keeps all
+      // Steps.
       const isComplete = await openings.ended(maxOpening);
       await renewLease(isComplete ? lease : { ...lease, renewal: lease.renewal - 1, steps: [] });
     },

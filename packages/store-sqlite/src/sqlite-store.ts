@@ -59,10 +59,11 @@ function requireSource(options: SqliteSource): SqliteSource {
  *
  * `client` is an open database of `node:sqlite` or better-sqlite3 that nothing else uses. `close()` leaves it open.
  *
- * Calls reject with a GatewayError (`step_not_found`, `invalid_argument`) for a mistake of the caller. They reject with
- * an Error that names the problem if the database can't serve. SQLite is older than 3.51.3, the schema belongs to a newer
- * release, or the file isn't a database. Or the file was removed or replaced or is read-only, the disk is full, or another
- * process kept the database locked for 2 seconds. Throws a GatewayError `invalid_configuration` for an invalid source.
+ * Calls reject with a GatewayError (`step_not_found`, `invalid_argument`) for a mistake of the caller, and with an
+ * Error that names the problem if the database can't serve. Possible problems are a SQLite older than 3.51.3, a schema
+ * of a newer release, and a file that isn't a database, is read-only, or was removed or replaced. So are a full disk,
+ * and another process that kept the database locked for 2 seconds. Throws a GatewayError `invalid_configuration` for an
+ * invalid source.
  */
 export function sqliteStore(options: SqliteSource): Store {
   const source = requireSource(options);

@@ -27,7 +27,7 @@ export interface Transactions {
   isShared(): boolean;
 }
 
-/** Longer than other processes that write all the time leave between two commits. Milliseconds. */
+/** Longer than the pause between two commits of a process that writes all the time. Milliseconds. */
 const sharedMs = 100;
 const never = Number.NEGATIVE_INFINITY;
 

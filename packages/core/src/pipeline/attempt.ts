@@ -178,7 +178,7 @@ export class RunningAttempt implements AnswerSink {
       this.failed(missingVectors());
     else {
       this.#end();
-      // An answer without output counts too, or its target would stay unknown, and be tried first for ever.
+      // An answer without output counts too, or its target would stay unknown, and be tried first forever.
       if (this.firstTokenAt === null) this.#noteAnswered(this.#run.context.clock.monotonic());
       this.#turn?.end("answered");
       this.#run.answered(finishReason);
@@ -337,7 +337,7 @@ export class RunningAttempt implements AnswerSink {
   #noteFailure(thrown: unknown): void {
     const outcome = this.#outcomeOf(thrown);
     const { latencies, clock, retry } = this.#run.context;
-    // Otherwise a target that rejects every call would stay unknown, and be tried first for ever.
+    // Otherwise a target that rejects every call would stay unknown, and be tried first forever.
     const isTargets = thrown instanceof ProviderError && mayFallBack(thrown, retry);
     if (latencies !== null && this.firstTokenAt === null && (outcome === "fault" || isTargets))
       latencies.failed(...this.#latency(clock.monotonic()));

@@ -26,8 +26,8 @@ interface Span {
 }
 
 /**
- * The average times to first output of models, apart for accounts, and for streams and plain answers. Each process has its
- * own. Times are monotonic, in milliseconds.
+ * The average times to first output of models, separately for each account, and for streams and plain answers. Each
+ * process has its own. Times are monotonic, in milliseconds.
  */
 export class Latencies {
   readonly #models: ReadonlySet<string>;
@@ -44,8 +44,8 @@ export class Latencies {
   }
 
   /**
-   * A call asks a model. Returns whether it is the one that finds out the latency. Until it has, others don't choose the model
-   * for being unknown.
+   * A call asks a model. Returns whether it is the one that finds out the latency. Until it has, other calls don't
+   * prefer the model for having no latency.
    */
   asked(account: ModelAccount, stream: boolean, now: number): boolean {
     if (!this.#models.has(account.model) || this.of(account, stream, now) !== null) return false;
@@ -72,7 +72,7 @@ export class Latencies {
     this.answered(account, stream, { asked: Math.min(asked, now - failedMs), now });
   }
 
-  /** Makes room by forgetting the one that was set the longest ago. */
+  /** Makes room by forgetting the one that was set longest ago. */
   #set(name: string, latency: Latency): void {
     this.#known.delete(name);
     const [oldest] = this.#known.size < maxLatencies ? [] : this.#known.keys();
@@ -85,7 +85,7 @@ function nameOf({ name }: ModelAccount, stream: boolean): string {
   return `${stream ? "stream" : "plain"} ${name}`;
 }
 
-/** The latencies of the targets that are chosen by them; null if none is. */
+/** The latencies of the targets that are chosen by latency; null if none is. */
 export function createLatencies(virtualModels: readonly VirtualRoute[]): Latencies | null {
   const models = virtualModels
     .filter(({ by }) => by === "latency")

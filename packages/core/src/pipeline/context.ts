@@ -53,19 +53,19 @@ export interface GatewayContext {
   readonly onDisconnect: "abort" | "drain" | null;
   /** The form of function outputs that Responses clients may send. */
   readonly toolOutputs: "text" | "parts";
-  /** The place of leading system messages for keys that don't say it. */
+  /** The place of leading system messages for keys that don't set it. */
   readonly leadingSystem: LeadingSystem;
   /** Limits how many answers are read to their end after their clients left. */
   readonly drains: Slots;
   /** Limits the bytes of running streams that are copied for repeats. */
   readonly copies: Slots;
-  /** The times to first output of models that are chosen by them; null if none is. */
+  /** The times to first output of models that are chosen by latency; null if none is. */
   readonly latencies: Latencies | null;
   /** The upstreams with limits or a breaker, by gateway; null if none has any. */
   readonly upstreams: ReadonlyMap<string, Upstream> | null;
   /** Decides which requests this process takes, and when they open their Steps. */
   readonly admission: Admission;
-  /** Limits the answers that each key gets again by its idempotency keys. */
+  /** Limits how many kept answers each API key gets by its idempotency keys. */
   readonly replays: Paces;
   /** Limits the token counts of each key, which open no Step. */
   readonly counts: Paces;

@@ -60,7 +60,7 @@ async function foldOrganization(
       );
       const { mark } = batch;
       const isAdded = await store.usage.add({ organizationId, after, mark, hours });
-      // If it isn't, another process folded them: go on behind its mark.
+      // If it isn't, another process folded them: go on after its mark.
       if (isAdded) count += batch.count;
       else continue;
     }
@@ -75,7 +75,7 @@ interface FoldBatch {
   /** The cursor of the last Step; null if there is none. */
   readonly mark: string | null;
   readonly isLast: boolean;
-  /** When the open Step opened that ends it; null if none does. */
+  /** When the open Step that ends it opened; null if none ends it. */
   readonly openSince: number | null;
 }
 

@@ -12,7 +12,7 @@ export interface Health {
    */
   readonly reasons: readonly ("closing" | "store" | "lease")[];
   /**
-   * Faults that it works on with. `sealing`: evidence leaves have waited for their checkpoint longer than
+   * Faults that don't stop it. `sealing`: evidence leaves have waited for their checkpoint longer than
    * `evidence.alarmAfter`.
    */
   readonly degraded: readonly "sealing"[];
@@ -22,9 +22,9 @@ export interface Health {
 export interface GatewayStatus {
   /** Steps that this process still has to settle. */
   readonly openSteps: number;
-  /** Requests of known callers that were admitted and have not ended. `limits.openRequests` is their most. */
+  /** Requests of known callers that were admitted and have not ended, at most `limits.openRequests`. */
   readonly admitted: number;
-  /** Answers that are read to their end although their clients left. `limits.drains` is their most. */
+  /** Answers that are read to their end although their clients left, at most `limits.drains`. */
   readonly drains: number;
   /** Whether `close()` was called. */
   readonly closing: boolean;

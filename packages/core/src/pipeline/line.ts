@@ -126,8 +126,8 @@ export async function execute(
 }
 
 /**
- * Checks that the policy still permits the answer that a repeat would get: of the model that answered, in the higher class of
- * both requests, with a transcript. A denial is recorded.
+ * Checks that the policy still permits the answer that a repeat would get: of the model that answered, in the higher
+ * class of the two requests, with a transcript. A denial is recorded.
  */
 async function permittedReplay(
   context: GatewayContext,

@@ -336,7 +336,7 @@ export interface Refused {
   readonly refusal: DecisionRefusal | null;
 }
 
-/** Records decisions without a Step, at once: a store can write them together. Denials are evidence too. */
+/** Records decisions without a Step concurrently: a store can write them together. Denials are evidence too. */
 export async function recordDecisions(
   { store, ids }: GatewayContext,
   { organizationId, userId, keyId }: Caller,

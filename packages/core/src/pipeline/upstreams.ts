@@ -15,7 +15,7 @@ import type { ModelRoute } from "../routing/route.ts";
 export interface BreakerConfiguration {
   /** The least number of failed attempts within `window`. Default 10. */
   readonly failures?: number;
-  /** The least part of the attempts within `window` that must have failed, above 0 and up to 1. Default 0.5. */
+  /** The smallest share of the attempts within `window` that must have failed, above 0 and up to 1. Default 0.5. */
   readonly ratio?: number;
   /** How far back attempts count. Default `"30s"`. */
   readonly window?: Duration;
@@ -28,8 +28,8 @@ export interface UpstreamConfiguration {
   /** Attempts in flight at once. Default: no limit. */
   readonly concurrency?: number;
   /**
-   * Attempts that may wait for a place; needs `concurrency`. Beyond that, those of the API key that waits with most are
-   * declined. Default 100.
+   * Attempts that may wait for a place; needs `concurrency`. Beyond that, attempts of the API key with the most waiting
+   * are declined. Default 100.
    */
   readonly queue?: number;
   /** How long an attempt waits for a place before it is declined; needs `concurrency`. Default `"10s"`. */
@@ -315,7 +315,7 @@ export class Turn {
 /** How soon to try again when other calls take all places. Calls end at any moment, so this is a guess. */
 const retryAfterMs = 1_000;
 
-/** The call waited for no place, or for too long. */
+/** The call found no place in the queue, or waited too long. */
 export function noPlace(reason: "queue_full" | "queue_timeout"): CallDeclined {
   const message = "Too many calls are waiting for this gateway. Try again later.";
   return new CallDeclined(reason, message, retryAfterMs);

@@ -20,13 +20,13 @@ export interface Connection {
   run(text: string, parameters: SqlParameters): Promise<number>;
   get(text: string, parameters: SqlParameters): Promise<unknown>;
   all(text: string, parameters: SqlParameters): Promise<readonly unknown[]>;
-  /** As `all`, for a text that takes the parameters of these names from each of several, one after the other. */
+  /** Like `all`, for a text that takes the parameters with these names from several objects, one after the other. */
   each(
     text: string,
     names: readonly string[],
     parameters: readonly SqlParameters[],
   ): Promise<readonly unknown[]>;
-  /** As `all`, for a text put together from a filter, or one that passes over much: not prepared, and may take longer. */
+  /** Like `all`, for a text built from a filter, or one that reads many rows: not prepared, and may take longer. */
   query(text: string, parameters: SqlParameters, longest?: number): Promise<readonly unknown[]>;
   /**
    * Runs statements without parameters in one round trip. If only `COMMIT` fails, it is unknown whether it happened.

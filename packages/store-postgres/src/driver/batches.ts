@@ -88,8 +88,8 @@ const maxSmallBatchSize = 8;
 /** Bytes and characters in one statement. A longer change goes alone. */
 const maxBatchLength = 1_048_576;
 /**
- * Statements of one kind that run at once. A second one starts if this many changes wait, or if a change comes when the first
- * has run for this many milliseconds. A larger batch costs less for each change.
+ * Statements of one kind that run at once. A second one starts if this many changes wait, or if a change arrives after
+ * the first has run for this many milliseconds. A larger batch costs less for each change.
  */
 const maxRunning = 2;
 const minWaiting = 32;
@@ -108,8 +108,9 @@ export interface BatchTransport<One extends PreparedDecision<One>> {
 }
 
 /**
- * Batches decisions without a timer: a call goes at once if no statement runs, and calls that arrive meanwhile share the
- * next one. After a batch fails, its decisions run in smaller ones and at last alone, so none suffers from another.
+ * Batches decisions without a timer: a call goes at once if no statement runs, and calls that arrive meanwhile share
+ * the next one. After a batch fails, its decisions run in smaller ones and finally alone, so none fails because of
+ * another.
  */
 export function createBatches<One extends PreparedDecision<One>>({
   withConnection,
@@ -232,7 +233,7 @@ function failureOf(error: unknown, drafts: readonly Draft[] | null): unknown {
   return isOfAll(error) || drafts?.length === 1 ? error : null;
 }
 
-/** Whether a failure is that of the connection, so no draft caused it. */
+/** Whether the connection failed, so no draft caused it. */
 function isOfAll(error: unknown): boolean {
   return error instanceof PostgresFailure && error.kind.isLost;
 }

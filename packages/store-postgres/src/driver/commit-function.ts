@@ -112,7 +112,7 @@ function isSameClaim(other: string): string {
   return ofClaim.map((column) => `${other}.${column} = g.${column}`).join(" AND ");
 }
 
-/** The idempotency keys that a change claims must be free. Of equal ones in a statement, the first is. */
+/** The idempotency keys that a change claims must be free. Of equal ones in a statement, only the first is. */
 const compareUnclaimed = unlessNull(
   "unclaimed",
   `stale := stale || ARRAY(SELECT g.place FROM unnest(in_unclaimed) AS g
@@ -128,8 +128,8 @@ const countersOf = (move: string): string =>
 const used = "greatest(coalesce(c.settled, 0), m.floor) + coalesce(c.held, 0)";
 
 /**
- * Whether some change may find too little room. Looks without a lock and at each counter once, so that it costs little
- * both where all is well and where a budget is long used up; moving the counter is what decides.
+ * Whether some change may find too little room. Takes no lock and looks at each counter once, so it costs little both
+ * when every change fits and when a budget is used up. Only moving the counter decides.
  */
 const mayLackRoom = `EXISTS (SELECT FROM (
       SELECT w.budget_id, w.subject, w.period_start, max(w.floor) AS floor, min(w.room) AS room,

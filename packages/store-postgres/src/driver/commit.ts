@@ -141,9 +141,8 @@ function nameOf(row: SqlParameters): RowName {
 }
 
 /**
- * Reads the function's answer. It has one number for each change: its sequence number, 0 if stale, or the negative place of
- * the refused move. The room left for each refused move follows.
- * Each pace that a written change moved comes last.
+ * Reads the function's answer. It has one number for each change: its sequence number, 0 if stale, or the negative
+ * place of the refused move. Then come the room left for each refused move, and each pace that a written change moved.
  */
 function outcomesOf(
   answer: string,

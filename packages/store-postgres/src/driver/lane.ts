@@ -32,7 +32,7 @@ export function afterTimeout<One extends Queued>(
 /** Transactions that run at once. Each holds a connection that others need. */
 const maxRunning = 4;
 
-/** Runs decisions that need their own transaction, a few at once, first come first served. */
+/** Runs decisions that need their own transaction, a few at once, first come, first served. */
 export class Lane {
   #waiting: (Queued & Pick<LaneWork, "run">)[] = [];
   readonly #listeners: (() => void)[] = [];

@@ -26,7 +26,7 @@ export async function dropPartition(database: Database, sweep: StepSweep): Promi
     for (const partition of stretches) {
       if (partition.until > before) return null;
       const counts = await countsOf(connection, schema, partition, before);
-      // An empty partition of a future time would only be created again if a gateway's clock is far ahead.
+      // If a gateway's clock is far ahead, a dropped empty partition of a future time would just be created again.
       if (!counts || (counts.length === 0 && partition.until > now)) continue;
       await writeLeaves(transaction, counts, sweep);
       await drop(connection, schema, partition);
