@@ -20,7 +20,13 @@ export type {
   UsdAmount,
   VirtualModel,
 } from "./contracts/provider.ts";
-export { isTooMuchJson, modelsOf, ProviderError, retryAfterMs } from "./contracts/provider.ts";
+export {
+  createArgumentsReader,
+  isTooMuchJson,
+  modelsOf,
+  ProviderError,
+  retryAfterMs,
+} from "./contracts/provider.ts";
 export type * from "./domain/completion-event.ts";
 export type * from "./domain/completion-request.ts";
 export { effortOf } from "./domain/completion-request.ts";

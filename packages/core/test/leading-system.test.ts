@@ -123,6 +123,24 @@ describe.each(endpoints)("leading system messages of %s that change", (path, mem
     },
   );
 
+  it("don't follow the key's former choice in a conversation that is remembered", async () => {
+    const test = await createTestGateway({ key: { leadingSystem: "apart" } });
+    const { organizationId, id } = test.key;
+    const long = { role: "system", content: "x".repeat(9_000) };
+    const [one, ok, two] = [
+      { role: "user", content: "One" },
+      { role: "assistant", content: "OK" },
+      { role: "user", content: "Two" },
+    ];
+    await ask(test, path, { [member]: [long, one] });
+    await test.gateway.keys.update({ organizationId, id, leadingSystem: "history" });
+    const second = await ask(test, path, { [member]: [long, one, ok, two] });
+    // In other bytes, it isn't remembered.
+    const written = [{ content: long.content, role: "system" }, one, ok, two, ok, two];
+    const third = await ask(test, path, { [member]: written });
+    expect(third.session_id).toBe(second.session_id);
+  });
+
   it("are as apart from a conversation that is remembered", async () => {
     const long = { role: "system", content: "x".repeat(9_000) };
     const steady = { role: "developer", content: "Be kind." };

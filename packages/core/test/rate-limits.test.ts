@@ -34,6 +34,18 @@ describe.each(stores)("a rate limit on %s", (_, open) => {
     expect(await statusesOf(test, 2)).toEqual([200, 429]);
   });
 
+  it("counts all spellings of a model together, where each model has a limit", async () => {
+    const limit = { requests: 2 } as const;
+    const scope = { each: "model" } as const;
+    const rateLimits = [{ id: "each", limit, per: "hour", burst: 2, scope }] as const;
+    const test = await createTestGateway({ store: open(), rateLimits });
+    const spelled = async (model: string) => (await statusesOf(test, 1, { model }))[0];
+    expect(await spelled("test/tollgate/other")).toBe(200);
+    expect(await spelled("test/tollgate/Other")).toBe(200);
+    expect(await spelled("test/Tollgate/OTHER")).toBe(429);
+    expect(await spelled("test/tollgate/scripted")).toBe(200);
+  });
+
   it("allows a request that its store delayed, as of when it opens", async () => {
     const rateLimits = [{ id: "rpm", limit: { requests: 60 }, per: "minute", burst: 2 }] as const;
     const on = { verb: "openStep", nth: 1, when: "before", action: "wait" } as const;

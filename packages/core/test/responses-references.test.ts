@@ -1,3 +1,4 @@
+import type { Store } from "@tollgate/core/store";
 import { memoryStore } from "@tollgate/store-memory";
 import { countingIds, createTestGateway, type TestGatewayOptions } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
@@ -36,6 +37,31 @@ describe("the content that a request refers to is limited like its own", () => {
     const both = { input: [item], previous_response_id: second.id };
     expect((await responses.post(both)).status).toBe(413);
     expect((await responses.get(third.id)).status).toBe(200);
+  });
+
+  it("in reads, of which there is none after the first unknown response", async () => {
+    const store = memoryStore();
+    let reads = 0;
+    const counting: Store = {
+      ...store,
+      responses: {
+        ...store.responses,
+        get(...query) {
+          reads++;
+          return store.responses.get(...query);
+        },
+      },
+    };
+    const { responses } = await start({ store: counting });
+    const { id } = await responses.create({ input: "Hello" });
+    const known = { type: "item_reference", id: `${id.replace("resp_", "msg_")}_i0` };
+    const unknown = Array.from({ length: 50 }, (_, at) => ({
+      type: "item_reference",
+      id: `msg_${"0".repeat(30)}${String(at).padStart(2, "0")}_o0`,
+    }));
+    const answer = await responses.post({ input: [known, ...unknown] });
+    expect(await failureOf(answer)).toMatchObject({ code: "item_not_found", param: "input[1]" });
+    expect(reads).toBe(2);
   });
 
   it("in messages", async () => {

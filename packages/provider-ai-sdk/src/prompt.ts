@@ -1,5 +1,6 @@
 import {
   type AssistantMessage,
+  createArgumentsReader,
   type ImagePart,
   imagesAfterTools,
   type Message,
@@ -64,6 +65,7 @@ export function promptOf<File>(
   fileOf: (image: Image) => File,
 ): PromptMessage<File>[] {
   const names = new Map<string, string>();
+  const readArguments = createArgumentsReader();
   const prompt: PromptMessage<File>[] = [];
   for (const message of imagesAfterTools(messages)) {
     if (message.role === "tool") {
@@ -75,18 +77,23 @@ export function promptOf<File>(
     }
     if (message.role === "assistant")
       for (const call of message.tool_calls ?? []) names.set(call.id, call.function.name);
-    prompt.push(messageOf(message, fileOf));
+    prompt.push(messageOf(message, { fileOf, readArguments }));
   }
   return prompt;
 }
 
+type ReadArguments = ReturnType<typeof createArgumentsReader>;
+
 function messageOf<File>(
   message: Exclude<Message, ToolMessage>,
-  fileOf: (image: Image) => File,
+  {
+    fileOf,
+    readArguments,
+  }: { readonly fileOf: (image: Image) => File; readonly readArguments: ReadArguments },
 ): PromptMessage<File> {
   const options = breakpointOptions(message.state);
   if (message.role === "assistant")
-    return { role: "assistant", content: answered(message), ...options };
+    return { role: "assistant", content: answered(message, readArguments), ...options };
   if (message.role !== "user")
     return { role: "system", content: joined(message.content), ...options };
   const shown = (part: TextPart | ImagePart): Text | File =>
@@ -94,7 +101,10 @@ function messageOf<File>(
   return { role: "user", content: partsOf(message.content).map(shown), ...options };
 }
 
-function answered(message: AssistantMessage): (Text | Reasoning | Call)[] {
+function answered(
+  message: AssistantMessage,
+  readArguments: ReadArguments,
+): (Text | Reasoning | Call)[] {
   const { content, refusal, tool_calls = [], state } = message;
   const texts = [
     ...partsOf(content ?? []).map(textOf),
@@ -103,7 +113,7 @@ function answered(message: AssistantMessage): (Text | Reasoning | Call)[] {
   return [
     ...reasoningBlocks(message).map(reasoningOf),
     ...withOptions(texts, metadataOptions(state)),
-    ...tool_calls.map(callOf),
+    ...tool_calls.map((call) => callOf(call, readArguments)),
   ];
 }
 
@@ -118,19 +128,13 @@ function withOptions(texts: readonly Text[], options: PartOptions): readonly Tex
   return [...texts.slice(0, -1), { ...last, ...options }];
 }
 
-function callOf({ id, function: { name, arguments: input }, state }: ToolCall): Call {
-  const options = optionsOf(state);
-  return { type: "tool-call", toolCallId: id, toolName: name, input: parsed(input), ...options };
-}
-
-/** Models expect their arguments as a value. Invalid JSON is passed as text, and the upstream can reject it. */
-function parsed(text: string): unknown {
-  if (text === "") return {};
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+/** Models expect their arguments as a value. What isn't read is passed as text, and the upstream can reject it. */
+function callOf(
+  { id, function: { name, arguments: text }, state }: ToolCall,
+  readArguments: ReadArguments,
+): Call {
+  const input = text === "" ? {} : (readArguments(text) ?? text);
+  return { type: "tool-call", toolCallId: id, toolName: name, input, ...optionsOf(state) };
 }
 
 function resultOf(

@@ -1,14 +1,15 @@
-import type {
-  AssistantMessage,
-  ImagePart,
-  Json,
-  Message,
-  ProviderState,
-  RefusalPart,
-  StateFields,
-  TextPart,
-  ToolCall,
-  ToolMessage,
+import {
+  type AssistantMessage,
+  createArgumentsReader,
+  type ImagePart,
+  type Json,
+  type Message,
+  type ProviderState,
+  type RefusalPart,
+  type StateFields,
+  type TextPart,
+  type ToolCall,
+  type ToolMessage,
 } from "@tollgate/core/provider";
 import { isList, isObject, type JsonObject } from "@tollgate/provider-http";
 import { rejected } from "./rejected.ts";
@@ -29,6 +30,7 @@ export type LaterInstructions = "moved" | "kept";
 /** Writes a conversation as the elements of the list `messages`. Messages of one role that follow each other become one. */
 export function turnElements(messages: readonly Message[], later: LaterInstructions): string {
   const turns: Turn[] = [];
+  const readArguments = createArgumentsReader();
   for (const message of messages) {
     const role = roleOf(message, later);
     if (role === null || (role === "system" && turns.length === 0)) continue;
@@ -38,7 +40,7 @@ export function turnElements(messages: readonly Message[], later: LaterInstructi
     if (turn === last) turn.plain = null;
     else turns.push(turn);
     if (message.role === "tool") turn.results.push(toolResult(message));
-    else turn.blocks.push(...blocksOf(message));
+    else turn.blocks.push(...blocksOf(message, readArguments));
   }
   return turns
     .map(({ role, results, blocks, plain }) => {
@@ -107,16 +109,24 @@ function plainOf(message: Message): string | null {
   return typeof content === "string" && state === undefined && isAlone ? content : null;
 }
 
-function blocksOf(message: Exclude<Message, ToolMessage>): readonly string[] {
-  if (message.role === "assistant") return assistantBlocks(message);
+type ReadArguments = ReturnType<typeof createArgumentsReader>;
+
+function blocksOf(
+  message: Exclude<Message, ToolMessage>,
+  readArguments: ReadArguments,
+): readonly string[] {
+  if (message.role === "assistant") return assistantBlocks(message, readArguments);
   return marked(partsOf(message.content), message.state).map(contentBlock);
 }
 
-function assistantBlocks(message: AssistantMessage): readonly string[] {
+function assistantBlocks(
+  message: AssistantMessage,
+  readArguments: ReadArguments,
+): readonly string[] {
   const { content, refusal, tool_calls = [], state } = message;
   const said = [...partsOf(content ?? ""), ...partsOf(refusal ?? ""), ...tool_calls];
   const blocks = marked<Part | ToolCall>(said, state).map((item) =>
-    item.type === "function" ? toolUse(item) : contentBlock(item),
+    item.type === "function" ? toolUse(item, readArguments) : contentBlock(item),
   );
   return withThinking(blocks, state?.fields ?? {});
 }
@@ -183,22 +193,22 @@ function imageSource({ image_url: { url } }: ImagePart): object {
 }
 
 /** The arguments are kept byte for byte: reading a number and writing it again could change its digits. */
-function toolUse({ id, function: { name, arguments: given }, state }: ToolCall): string {
+function toolUse(
+  { id, function: { name, arguments: given }, state }: ToolCall,
+  readArguments: ReadArguments,
+): string {
   const head = JSON.stringify({ type: "tool_use", id: toolId(id), name });
   const mark = JSON.stringify(breakpointOf(state));
   const tail = mark === "{}" ? "}" : `,${mark.slice(1)}`;
-  return `${head.slice(0, -1)},"input":${inputText(given)}${tail}`;
+  return `${head.slice(0, -1)},"input":${inputText(given, readArguments)}${tail}`;
 }
 
 /** The API takes an object only. A model of another vendor may have written anything else. */
-function inputText(given: string): string {
+function inputText(given: string, readArguments: ReadArguments): string {
   if (given === "") return "{}";
-  try {
-    const value: Json = JSON.parse(given);
-    return isObject(value) ? given : JSON.stringify({ arguments: value });
-  } catch {
-    return JSON.stringify({ arguments: given });
-  }
+  const value = readArguments(given);
+  if (value !== undefined && isObject(value)) return given;
+  return JSON.stringify({ arguments: value === undefined ? given : value });
 }
 
 /** The API takes letters, digits, `_` and `-` only. Ids of other vendors have further characters. */

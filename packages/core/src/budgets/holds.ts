@@ -9,7 +9,7 @@ import type { Owner } from "../domain/caller.ts";
 import type { ModelId } from "../domain/model-id.ts";
 import { formatModelId } from "../domain/model-id.ts";
 import { selectsModel } from "../domain/model-pattern.ts";
-import { selects } from "../domain/pattern.ts";
+import { lowerAscii, selects } from "../domain/pattern.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
 import type { RateLimitScope } from "../domain/rate-limit.ts";
 import type { BudgetSnapshot } from "./budget-cache.ts";
@@ -118,7 +118,8 @@ function holdsHard(budgets: readonly Budget[], units: readonly BudgetUnit[]): bo
 
 function subjectOf({ each }: Pick<RateLimitScope, "each">, spender: Spender): string {
   if (each === "gateway") return spender.model.gateway;
-  if (each === "model") return formatModelId(spender.model);
+  // Upstreams rarely tell the spellings of a name apart.
+  if (each === "model") return lowerAscii(formatModelId(spender.model));
   return subjectOfCaller(each, spender);
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { retryAfterMs } from "./provider.ts";
+import { createArgumentsReader, retryAfterMs } from "./provider.ts";
 
 const now = Date.UTC(2026, 0, 1);
 const after = (value: string): number | null => retryAfterMs({ "retry-after": value }, now);
@@ -32,5 +32,23 @@ describe("the wait that an upstream asks for (F15)", () => {
   it("is at most an hour", () => {
     expect(after("315360000")).toBe(3_600_000);
     expect(after(new Date(now + 315_360_000_000).toUTCString())).toBe(3_600_000);
+  });
+});
+
+describe("the arguments of a request's tool calls", () => {
+  it("are read as values, or not at all if they aren't JSON", () => {
+    const read = createArgumentsReader();
+    expect(read('{"city":"Zürich"}')).toEqual({ city: "Zürich" });
+    expect(read("null")).toBeNull();
+    expect(read("{")).toBeUndefined();
+  });
+
+  it("are read up to 100,000 values together", () => {
+    const read = createArgumentsReader();
+    const many = JSON.stringify(Array.from({ length: 60_000 }, () => 1));
+    expect(read(many)).toHaveLength(60_000);
+    expect(read(many)).toBeUndefined();
+    expect(read("[1]")).toEqual([1]);
+    expect(read("[".repeat(100_001) + "]".repeat(100_001))).toBeUndefined();
   });
 });

@@ -5,6 +5,7 @@ import type { Message } from "../domain/message.ts";
 import type { ConnectionOwnership, TargetStrategy } from "../domain/policy-decision.ts";
 import { errorText } from "../domain/provider-error-text.ts";
 import { type JsonBounds, measureJson } from "../kernel/measure-json.ts";
+import type { Json } from "../kernel/stable-json.ts";
 
 /** US dollars as a number or a decimal string: 0 or more, with at most 9 decimals. */
 export type UsdAmount = number | string;
@@ -346,4 +347,27 @@ const smallText = 65_536;
  */
 export function isTooMuchJson(text: string): boolean {
   return text.length > smallText && measureJson(text, bounds) === null;
+}
+
+/** The values in the arguments of a request's tool calls that are parsed at once. */
+const maxArgumentValues = 100_000;
+
+/**
+ * Creates a reader of the arguments of a request's tool calls, for providers that send them as values. It returns the value,
+ * or undefined for arguments that aren't JSON or that exceed 100,000 values together with those read before. Send those as
+ * text.
+ */
+export function createArgumentsReader(): (text: string) => Json | undefined {
+  let values = maxArgumentValues;
+  return (text) => {
+    const measure = measureJson(text, { ...bounds, values });
+    if (measure === null) return undefined;
+    values -= measure.values;
+    try {
+      const value: Json = JSON.parse(text);
+      return value;
+    } catch {
+      return undefined;
+    }
+  };
 }

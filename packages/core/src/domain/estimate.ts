@@ -11,7 +11,7 @@ export function tokensOfBytes(bytes: number): number {
   return Math.ceil(bytes / bytesPerToken);
 }
 
-/** The size of messages: UTF-8 bytes of text and provider state, and images. */
+/** The size of messages: UTF-8 bytes of text, names, ids and provider state, and images. */
 export interface MessagesSize {
   readonly bytes: number;
   readonly images: number;
@@ -69,10 +69,12 @@ function imageCount(message: Message): number {
 function textBytes(message: Message): number {
   let bytes = contentBytes(message.content) + bytesOf(message.state);
   if ("name" in message && message.name !== undefined) bytes += Buffer.byteLength(message.name);
+  if (message.role === "tool") bytes += Buffer.byteLength(message.tool_call_id);
   if (message.role === "assistant") {
     if (message.refusal) bytes += Buffer.byteLength(message.refusal);
     for (const call of message.tool_calls ?? []) {
-      bytes += Buffer.byteLength(call.function.name) + Buffer.byteLength(call.function.arguments);
+      const { name, arguments: given } = call.function;
+      bytes += Buffer.byteLength(call.id) + Buffer.byteLength(name) + Buffer.byteLength(given);
       bytes += bytesOf(call.state);
     }
   }

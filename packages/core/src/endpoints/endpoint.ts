@@ -100,19 +100,20 @@ export async function answerGoverned<Item, Call>(
   const ticket = context.admission.ticketFor(caller.keyId);
   const key = request.headers.get("idempotency-key");
   let claim: ClaimIntent | null = null;
-  let read: ReadConversation<Item, Call> | null = null;
+  let bytes: Buffer | null = null;
   for (let runs = 1; ; runs++) {
     try {
-      if (read === null) {
+      if (bytes === null) {
         if (key !== null) requireIdempotencyKey(key);
-        const bytes = await readBody(request, context, ticket);
+        bytes = await readBody(request, context, ticket);
         const turn = ticket.turn();
         if (turn !== null) await unlessAborted(request.signal, turn);
         if (key !== null) claim = await claimFor(key, partsOf(context, request, caller, bytes));
-        const reading = readConversation(bytes, caller, protocol, context.limits);
-        read = reading instanceof Promise ? await reading : reading;
-        ticket.grow(protocol.answerBytes?.(read.call) ?? 0);
       }
+      // What is remembered of a conversation depends on the key.
+      const reading = readConversation(bytes, caller, protocol, context.limits);
+      const read = reading instanceof Promise ? await reading : reading;
+      if (runs === 1) ticket.grow(protocol.answerBytes?.(read.call) ?? 0);
       const answer = await execute(context, protocol.callOf(caller, read, claim), ticket);
       if ("replayed" in answer) {
         ticket.release();
@@ -259,11 +260,12 @@ interface ConversationReader<Item, Call> {
  */
 function readConversation<Item, Call>(
   bytes: Buffer,
-  { organizationId, keyId, source }: Caller,
+  { organizationId, keyId, source, leadingSystem }: Caller,
   { conversations, limits: own, read }: ConversationReader<Item, Call>,
   general: Limits,
 ): ReadConversation<Item, Call> | Promise<ReadConversation<Item, Call>> {
-  const owner = `${organizationId}\u0000${keyId}\u0000${source}`;
+  // A chain also depends on where the key's leading instructions go.
+  const owner = `${organizationId}\u0000${keyId}\u0000${source}\u0000${leadingSystem}`;
   const limits = own ?? general;
   const list =
     conversations === null || bytes.length > limits.bodyBytes

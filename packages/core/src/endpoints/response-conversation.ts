@@ -124,7 +124,8 @@ async function resolveInput(
     const response = await orUnavailable(
       context.store.responses.get(caller, responseId, context.clock.now()),
     );
-    if (!response) continue;
+    // The first reference to it is the one that the error names, so the rest needs no reading.
+    if (!response) break;
     dataClasses.push(response.dataClass);
     for (const item of itemsOf(response)) {
       const times = references.filter((id) => id === item.id).length;

@@ -13,6 +13,8 @@ export interface JsonBounds {
 /** The contents of a JSON text. For malformed text, which `JSON.parse` rejects, the result means nothing. */
 export interface JsonMeasure {
   readonly values: number;
+  /** The members of all its objects, also those with a name that their object has already. */
+  readonly members: number;
   /** Numbers that parsing may change: those with 16 digits or more, or with an exponent. */
   readonly longNumbers: readonly string[];
 }
@@ -48,7 +50,7 @@ export function measureJson(text: string, bounds: JsonBounds): JsonMeasure | nul
     }
     if (values > bounds.values || members > bounds.members || depth > bounds.depth) return null;
   }
-  return { values, longNumbers };
+  return { values, members, longNumbers };
 }
 
 const longString = 64;

@@ -67,6 +67,15 @@ describe("the canonical form of tool arguments (section 3.6)", () => {
     expect(areSame(shallow, ` ${shallow}`)).toBe(true);
   });
 
+  it("compares arguments as text if an object has a name twice, of which only the last would count", () => {
+    const shown = '{"command":"ls"}';
+    const repeated = '{"command":"rm","command":"ls"}';
+    expect(areSame(shown, ` ${shown}`)).toBe(true);
+    expect(areSame(shown, repeated)).toBe(false);
+    expect(areSame(`[{"a":{}},${shown}]`, `[{"a":{}},${repeated}]`)).toBe(false);
+    expect(areSame(repeated, repeated)).toBe(true);
+  });
+
   it("reads a bounded number of values in all calls of a message together", () => {
     const wide = `[${"1,".repeat(6_000)}1]`;
     expect(areSame(wide, ` ${wide}`)).toBe(true);

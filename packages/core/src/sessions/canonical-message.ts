@@ -60,14 +60,23 @@ function canonicalCalls(calls: readonly ToolCall[]): readonly (readonly string[]
   });
 }
 
-/** Arguments are compared as JSON, or as text if they aren't valid JSON or parsing would lose digits. */
-function canonicalArguments(text: string, { longNumbers }: JsonMeasure): string {
+/** Arguments are compared as JSON, or as text if they aren't valid JSON or parsing would lose digits or members. */
+function canonicalArguments(text: string, { longNumbers, members }: JsonMeasure): string {
   try {
     const value: Json = JSON.parse(text);
-    return `j${longNumbers.every(keepsDigits) ? stableJson(value) : text}`;
+    const keepsAll = longNumbers.every(keepsDigits) && membersOf(value) === members;
+    return `j${keepsAll ? stableJson(value) : text}`;
   } catch {
     return `t${text}`;
   }
+}
+
+/** The members of all objects in a value. */
+function membersOf(value: Json | undefined): number {
+  if (typeof value !== "object" || value === null) return 0;
+  const inner = Object.values(value);
+  const own = Array.isArray(value) ? 0 : inner.length;
+  return inner.reduce<number>((count, one) => count + membersOf(one), own);
 }
 
 /** Whether reading a number keeps all digits of its text. */
