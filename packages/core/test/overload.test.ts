@@ -6,6 +6,7 @@ import { memoryStore } from "@tollgate/store-memory";
 import { createTestGateway, type TestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { conversations, endpoints } from "./endpoints.ts";
+import { responsesOf } from "./responses-calls.ts";
 
 const say = (content: string) => ({ messages: [{ role: "user", content }] });
 const kilobyte = say("x".repeat(1_000));
@@ -35,6 +36,25 @@ async function busyGateway(options: Parameters<typeof createTestGateway>[0]) {
   };
   return { ...test, first: test.chat, second: second.chat, third: third.chat, begin, finish };
 }
+
+describe("stored responses that are read", () => {
+  it("take room for their bytes until the client has them (H8)", async () => {
+    const limits = { bytesInFlightPerKey: 3_000_000, imageBodyBytes: 4_000_000 };
+    const test = await createTestGateway({ limits, maintenance: false });
+    const { create, inputItems } = responsesOf(test.gateway, test.key.secret);
+    // Pairs of which one would be cut at any even place, and one at any odd place.
+    const text = `${"😀".repeat(300_000)}a${"😀".repeat(300_000)}`;
+    const { id } = await create({ input: text });
+    const items = () => inputItems(id);
+    const [first, second] = [await items(), await items()];
+    expect([first.status, second.status]).toEqual([200, 503]);
+    expect(await first.text()).toContain(text);
+    const third = await items();
+    expect(third.status).toBe(200);
+    await third.body?.cancel();
+    expect((await items()).status).toBe(200);
+  });
+});
 
 describe("request bodies in flight", () => {
   it.each(endpoints)(

@@ -3,35 +3,33 @@ import type { RateLimitScope } from "../domain/rate-limit.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
 import type { GatewayResponse } from "../http/gateway-response.ts";
 import { orUnavailable } from "../pipeline/store-calls.ts";
-import { freshCaller, jsonHeaders, type RequestScope } from "./endpoint.ts";
+import { answerCaller, jsonHeaders, type RequestScope } from "./endpoint.ts";
 
 /**
  * GET /v1/key: what the calling key may do, and what its budgets and rate limits have left. It says nothing about other
  * callers, except how much of a shared budget is left.
  */
-export async function getKey(
-  scope: RequestScope,
-  request: GatewayRequest,
-): Promise<GatewayResponse> {
+export function getKey(scope: RequestScope, request: GatewayRequest): Promise<GatewayResponse> {
   const { context } = scope;
-  const caller = await freshCaller(scope, request);
-  const { budgets, rateLimits, hasMore } = await orUnavailable(allowancesOf(context, caller));
-  const key = {
-    object: "key",
-    id: caller.keyId,
-    label: caller.keyLabel,
-    organization_id: caller.organizationId,
-    user_id: caller.userId,
-    source: caller.source,
-    default_data_class: caller.defaultDataClass,
-    minimum_data_class: caller.minimumDataClass,
-    models: caller.allowlists,
-    aliases: Object.fromEntries(context.router.aliasesOf(caller.aliases)),
-    budgets: budgets.map(budgetObject),
-    rate_limits: rateLimits.map(rateLimitObject),
-    has_more: hasMore,
-  };
-  return { status: 200, headers: jsonHeaders(), body: JSON.stringify(key) };
+  return answerCaller(scope, request, async (caller) => {
+    const { budgets, rateLimits, hasMore } = await orUnavailable(allowancesOf(context, caller));
+    const key = {
+      object: "key",
+      id: caller.keyId,
+      label: caller.keyLabel,
+      organization_id: caller.organizationId,
+      user_id: caller.userId,
+      source: caller.source,
+      default_data_class: caller.defaultDataClass,
+      minimum_data_class: caller.minimumDataClass,
+      models: caller.allowlists,
+      aliases: Object.fromEntries(context.router.aliasesOf(caller.aliases)),
+      budgets: budgets.map(budgetObject),
+      rate_limits: rateLimits.map(rateLimitObject),
+      has_more: hasMore,
+    };
+    return { status: 200, headers: jsonHeaders(), body: JSON.stringify(key) };
+  });
 }
 
 function budgetObject({ budget, limit, remaining, resetsAt }: BudgetAllowance): object {

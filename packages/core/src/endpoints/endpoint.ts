@@ -166,13 +166,28 @@ function replay(
  * @throws GatewayError `evidence_unavailable` if the store can't read it
  */
 export async function freshCaller(
-  { context, authenticator, identify, report }: RequestScope,
+  { authenticator, identify, report }: RequestScope,
   request: GatewayRequest,
 ): Promise<Caller> {
   const caller = await orUnavailable(authenticator.authenticateFresh(await identify(request)));
   report.caller = caller;
-  context.admission.check(caller.keyId);
   return caller;
+}
+
+/** Answers a request without a body that opens no Step. It takes room until its answer is ready, or holds the ticket. */
+export async function answerCaller(
+  scope: RequestScope,
+  request: GatewayRequest,
+  answer: (caller: Caller, ticket: Ticket) => Promise<GatewayResponse>,
+): Promise<GatewayResponse> {
+  const caller = await freshCaller(scope, request);
+  const ticket = scope.context.admission.ticketFor(caller.keyId);
+  ticket.admit(0);
+  try {
+    return await answer(caller, ticket);
+  } finally {
+    ticket.release();
+  }
 }
 
 /** The Session and the Turn of an answer in a conversation. */

@@ -8,30 +8,33 @@ import type { GatewayContext } from "../pipeline/context.ts";
 import { isConnected } from "../pipeline/plan-attempt.ts";
 import { decide } from "../policy/decide.ts";
 import { classify } from "../sensitivity/classify.ts";
-import { freshCaller, jsonHeaders, type RequestScope } from "./endpoint.ts";
+import { answerCaller, jsonHeaders, type RequestScope } from "./endpoint.ts";
 
 /**
  * GET /v1/models: the models that the gateways list, limited to those that the organization can reach, the key may use and
  * the policy permits.
  */
-export async function listModels(
-  scope: RequestScope,
-  request: GatewayRequest,
-): Promise<GatewayResponse> {
+export function listModels(scope: RequestScope, request: GatewayRequest): Promise<GatewayResponse> {
   const { context } = scope;
-  const caller = await freshCaller(scope, request);
-  const listed = (await listedModels(context, caller)).filter((id) => mayUse(context, caller, id));
-  const names = [...(await virtualModels(context, caller)), ...(await aliasesOf(context, caller))];
-  const ids = [...listed, ...names];
-  const list = isForMessages(request)
-    ? {
-        data: ids.map(modelInfo),
-        first_id: ids[0] ?? null,
-        last_id: ids.at(-1) ?? null,
-        has_more: false,
-      }
-    : { object: "list", data: ids.map((name) => modelObject(context, caller, name)) };
-  return { status: 200, headers: jsonHeaders(), body: JSON.stringify(list) };
+  return answerCaller(scope, request, async (caller) => {
+    const listed = (await listedModels(context, caller)).filter((id) =>
+      mayUse(context, caller, id),
+    );
+    const names = [
+      ...(await virtualModels(context, caller)),
+      ...(await aliasesOf(context, caller)),
+    ];
+    const ids = [...listed, ...names];
+    const list = isForMessages(request)
+      ? {
+          data: ids.map(modelInfo),
+          first_id: ids[0] ?? null,
+          last_id: ids.at(-1) ?? null,
+          has_more: false,
+        }
+      : { object: "list", data: ids.map((name) => modelObject(context, caller, name)) };
+    return { status: 200, headers: jsonHeaders(), body: JSON.stringify(list) };
+  });
 }
 
 /** Whether the client speaks the Messages API, whose models have another form. */
@@ -45,25 +48,26 @@ function modelInfo(id: string): object {
 }
 
 /** GET /v1/models/{id}: a model that can be called, even if it isn't listed. The slashes of the id may be escaped. */
-export async function getModel(
+export function getModel(
   scope: RequestScope,
   request: GatewayRequest,
   tail: string,
 ): Promise<GatewayResponse> {
   const { context } = scope;
-  const caller = await freshCaller(scope, request);
-  const id = decoded(tail);
-  if (id === null || !(await canCall(context, caller, id))) {
-    throw new GatewayError(
-      "model_not_found",
-      "Model not found, or this API key isn't allowed to use it.",
-      {
-        param: "model",
-      },
-    );
-  }
-  const model = isForMessages(request) ? modelInfo(id) : modelObject(context, caller, id);
-  return { status: 200, headers: jsonHeaders(), body: JSON.stringify(model) };
+  return answerCaller(scope, request, async (caller) => {
+    const id = decoded(tail);
+    if (id === null || !(await canCall(context, caller, id))) {
+      throw new GatewayError(
+        "model_not_found",
+        "Model not found, or this API key isn't allowed to use it.",
+        {
+          param: "model",
+        },
+      );
+    }
+    const model = isForMessages(request) ? modelInfo(id) : modelObject(context, caller, id);
+    return { status: 200, headers: jsonHeaders(), body: JSON.stringify(model) };
+  });
 }
 
 /** A virtual model can be called if one of its targets can, and an alias if its model can. */

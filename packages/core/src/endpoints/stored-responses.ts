@@ -1,3 +1,4 @@
+import type { Caller } from "../domain/caller.ts";
 import type { StoredResponse } from "../domain/stored-response.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { createLeaf } from "../evidence/leaves.ts";
@@ -7,83 +8,86 @@ import { queryOf } from "../http/path-after-v1.ts";
 import { orUnavailable } from "../pipeline/store-calls.ts";
 import { listInputItems as listItems } from "../wire/responses/input-items.ts";
 import { isResponseId } from "../wire/responses/item-ids.ts";
-import { freshCaller, jsonHeaders, type RequestScope } from "./endpoint.ts";
+import { answerCaller, jsonHeaders, type RequestScope } from "./endpoint.ts";
+import { bodyOfText } from "./pieces-body.ts";
 
 /** GET /v1/responses/{response_id} (section 4.3): the same JSON as when it was created. */
-export async function getResponse(
+export function getResponse(
   scope: RequestScope,
   request: GatewayRequest,
   id: string,
 ): Promise<GatewayResponse> {
-  const response = await ownResponse(scope, request, id);
-  refuseResuming(queryOf(request.url));
-  const body = Buffer.from(response.body).toString();
-  // A damaged record must fail instead of looking like an answer.
-  JSON.parse(body);
-  return { status: 200, headers: jsonHeaders(), body };
+  return answerCaller(scope, request, async (caller, ticket) => {
+    const response = await ownResponse(scope, caller, id);
+    refuseResuming(queryOf(request.url));
+    ticket.grow(response.body.length);
+    const body = Buffer.from(response.body).toString();
+    // A damaged record must fail instead of looking like an answer.
+    JSON.parse(body);
+    return { status: 200, headers: jsonHeaders(), body: bodyOfText(body, ticket) };
+  });
 }
 
 /** DELETE /v1/responses/{response_id} (section 4.4): deletes the stored response. Its evidence remains. */
-export async function deleteResponse(
+export function deleteResponse(
   scope: RequestScope,
   request: GatewayRequest,
   id: string,
 ): Promise<GatewayResponse> {
   const { context } = scope;
-  const caller = await freshCaller(scope, request);
-  const at = context.clock.now();
-  const { organizationId, userId, keyId } = caller;
-  const head = { id: context.ids.uuid(), organizationId, kind: "response.deleted" as const, at };
-  const deletion = {
-    owner: { organizationId, userId, keyId },
-    id,
-    at,
-    leaf: createLeaf(head, { key: keyId, response: id, user: userId }),
-  };
-  if (!isResponseId(id) || !(await orUnavailable(context.store.responses.delete(deletion))))
-    throw notFound();
-  return {
-    status: 200,
-    headers: jsonHeaders(),
-    body: JSON.stringify({ id, object: "response", deleted: true }),
-  };
+  return answerCaller(scope, request, async ({ organizationId, userId, keyId }) => {
+    const at = context.clock.now();
+    const head = { id: context.ids.uuid(), organizationId, kind: "response.deleted" as const, at };
+    const deletion = {
+      owner: { organizationId, userId, keyId },
+      id,
+      at,
+      leaf: createLeaf(head, { key: keyId, response: id, user: userId }),
+    };
+    if (!isResponseId(id) || !(await orUnavailable(context.store.responses.delete(deletion))))
+      throw notFound();
+    return {
+      status: 200,
+      headers: jsonHeaders(),
+      body: JSON.stringify({ id, object: "response", deleted: true }),
+    };
+  });
 }
 
 /** GET /v1/responses/{response_id}/input_items (section 4.5): its own input, in pages. */
-export async function listInputItems(
+export function listInputItems(
   scope: RequestScope,
   request: GatewayRequest,
   id: string,
 ): Promise<GatewayResponse> {
-  const response = await ownResponse(scope, request, id);
-  const items = JSON.parse(Buffer.from(response.input).toString());
-  return {
-    status: 200,
-    headers: jsonHeaders(),
-    body: listItems(items, queryOf(request.url)),
-  };
+  return answerCaller(scope, request, async (caller, ticket) => {
+    const response = await ownResponse(scope, caller, id);
+    ticket.grow(response.input.length);
+    const items = JSON.parse(Buffer.from(response.input).toString());
+    const body = listItems(items, queryOf(request.url));
+    return { status: 200, headers: jsonHeaders(), body: bodyOfText(body, ticket) };
+  });
 }
 
 /** POST …/cancel and …/compact: Tollgate offers neither background responses nor compaction (section 4.6). */
-export async function notEmulated(
+export function notEmulated(
   scope: RequestScope,
   request: GatewayRequest,
 ): Promise<GatewayResponse> {
-  await freshCaller(scope, request);
-  throw new GatewayError(
-    "unsupported_parameter",
-    "Cancelling and compacting responses isn't supported.",
-  );
+  return answerCaller(scope, request, async () => {
+    throw new GatewayError(
+      "unsupported_parameter",
+      "Cancelling and compacting responses isn't supported.",
+    );
+  });
 }
 
 /** @throws GatewayError `response_not_found` unless it exists and belongs to the caller */
 async function ownResponse(
-  scope: RequestScope,
-  request: GatewayRequest,
+  { context }: RequestScope,
+  caller: Caller,
   id: string,
 ): Promise<StoredResponse> {
-  const { context } = scope;
-  const caller = await freshCaller(scope, request);
   const response = isResponseId(id)
     ? await orUnavailable(context.store.responses.get(caller, id, context.clock.now()))
     : null;

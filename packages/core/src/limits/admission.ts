@@ -90,14 +90,6 @@ export class Admission {
     return new Ticket(this, this.#keyLoad(keyId));
   }
 
-  /**
-   * Refuses a request without a body if there is no room for it.
-   * @throws GatewayError `overloaded`
-   */
-  check(keyId: string): void {
-    this.requireRoom(this.#keyLoad(keyId), 0);
-  }
-
   /** @throws GatewayError `overloaded` */
   requireRoom(key: KeyLoad, bytes: number): void {
     const isLate = this.#load.loopDelay() >= this.limits.loopDelay;

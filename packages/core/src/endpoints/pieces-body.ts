@@ -1,0 +1,79 @@
+import { type Pieces, piecesOf } from "../http/event-stream.ts";
+import type { GatewayResponse, StreamBody, TextSink } from "../http/gateway-response.ts";
+import { maxKeptBytes } from "../idempotency/claim.ts";
+import { yieldToEventLoop } from "../kernel/event-loop.ts";
+import type { Ticket } from "../limits/admission.ts";
+
+/** The body of a text that may be long, as `bodyOfPieces`. */
+export function bodyOfText(text: string, ticket: Ticket): GatewayResponse["body"] {
+  return bodyOfPieces(slicesOf(text), ticket);
+}
+
+const sliceLength = 65_536;
+
+/** A text in slices, none of which ends within a character. */
+function* slicesOf(text: string): Generator<string> {
+  for (let from = 0; from < text.length; ) {
+    const to = from + sliceLength;
+    const isWithin = (text.charCodeAt(to - 1) & 0xfc00) === 0xd800;
+    const slice = text.slice(from, isWithin ? to + 1 : to);
+    yield slice;
+    from += slice.length;
+  }
+}
+
+/**
+ * Joins pieces to one text if it is short enough to keep. Otherwise they are written at the client's speed, and take their
+ * room until then.
+ */
+export function bodyOfPieces(all: Iterable<string>, ticket: Ticket): GatewayResponse["body"] {
+  const pieces = piecesOf(all);
+  const texts: string[] = [];
+  for (let length = 0; !pieces.isOver(); ) {
+    const text = pieces.take();
+    texts.push(text);
+    length += text.length;
+    if (length > maxKeptBytes) return new PiecesBody(texts, pieces, ticket.handOver());
+  }
+  return texts.join("");
+}
+
+/** Frees the room of bodies that nobody reads, once they are collected. */
+const unread = new FinalizationRegistry<Ticket>((ticket) => ticket.release());
+
+class PiecesBody implements StreamBody {
+  readonly #first: string[];
+  readonly #rest: Pieces;
+  readonly #ticket: Ticket;
+  #isLeft = false;
+
+  constructor(first: string[], rest: Pieces, ticket: Ticket) {
+    this.#first = first;
+    this.#rest = rest;
+    this.#ticket = ticket;
+    unread.register(this, ticket);
+  }
+
+  start(sink: TextSink): void {
+    void this.#write(sink).catch((thrown: unknown) => {
+      this.leave();
+      sink.fail(thrown);
+    });
+  }
+
+  leave(): void {
+    this.#isLeft = true;
+    this.#ticket.release();
+  }
+
+  async #write(sink: TextSink): Promise<void> {
+    while (!this.#isLeft && (this.#first.length > 0 || !this.#rest.isOver())) {
+      await sink.write(this.#first.shift() ?? this.#rest.take());
+      // A socket that takes everything resolves without a turn of the event loop.
+      await yieldToEventLoop();
+    }
+    if (this.#isLeft) return;
+    this.#ticket.release();
+    sink.end();
+  }
+}
