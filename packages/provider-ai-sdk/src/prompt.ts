@@ -128,7 +128,7 @@ function withOptions(texts: readonly Text[], options: PartOptions): readonly Tex
   return [...texts.slice(0, -1), { ...last, ...options }];
 }
 
-/** Models expect their arguments as a value. What isn't read is passed as text, and the upstream can reject it. */
+/** Models expect their arguments as a value. Arguments that aren't read are passed as text, and the upstream can reject them. */
 function callOf(
   { id, function: { name, arguments: text }, state }: ToolCall,
   readArguments: ReadArguments,

@@ -7,6 +7,7 @@ export {
   type Decision,
   idTakenError,
   isOwnedBy,
+  keptExpiry,
   type Operation,
   type ResponseView,
   type RetentionView,
@@ -17,7 +18,6 @@ export {
 export { openStep } from "./open-step.ts";
 export {
   deleteResponse,
-  joinMessages,
   sweepResponses,
   sweepSteps,
   sweepTranscripts,

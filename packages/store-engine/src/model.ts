@@ -63,10 +63,10 @@ export type Operation =
   | { readonly write: "insert usage"; readonly row: UsageHour }
   | { readonly write: "insert response"; readonly row: ResponseRecord }
   | { readonly write: "remove response"; readonly row: RowName }
-  /** Links it to another response or to none, and stores the messages of the removed ones in between. */
+  /** Keeps it for the histories built on it, without its body and input, and with an expiry at which nobody finds it. */
   | {
-      readonly write: "relink response";
-      readonly row: RowName & Pick<ResponseRecord, "builtOn" | "inherited">;
+      readonly write: "hide response";
+      readonly row: RowName & { readonly expiresAt: typeof keptExpiry | typeof dueExpiry };
     }
   /** The rule found no such claim. If it exists by now, the driver runs the rule again. */
   | { readonly write: "insert claim"; readonly row: ClaimRecord }
@@ -151,10 +151,9 @@ export interface SessionView {
 export interface ResponseView {
   /** Null if it doesn't exist. An expired response exists until it is removed. */
   response(organizationId: string, id: string): ViewedResponse | null;
-  messagesOf(organizationId: string, id: string): Pick<ResponseRecord, "inherited" | "messages">;
-  /** The ids of the responses built directly on this one. */
-  continuations(organizationId: string, id: string): readonly string[];
-  /** The responses of all organizations that have expired, oldest expiry first. */
+  /** The ids of responses built directly on this one. */
+  continuations(organizationId: string, id: string, limit: number): readonly string[];
+  /** The responses of all organizations that have expired, oldest expiry first, without those kept for others. */
   expiredResponses(at: number, limit: number): readonly RowName[];
   /** The claims of all organizations that have expired, oldest expiry first. */
   expiredClaims(at: number, limit: number): readonly ClaimName[];
@@ -293,10 +292,15 @@ export interface CorrectionRecord extends Pick<AppliedCorrection, "correction" |
   readonly heldBy: number | null;
 }
 
+/** The expiry of a removed response that is kept for the histories built on it. */
+export const keptExpiry = 0;
+/** The expiry of one that nothing is built on any more. The next sweep removes it. */
+export const dueExpiry = 1;
+
 /** A stored response: linked to the one it continues, or with the messages before it if that one is gone. */
 export interface ResponseRecord extends StoredResponse {
   readonly builtOn: string | null;
-  /** Earlier messages that no other stored response contains: a JSON array in UTF-8. */
+  /** The messages before it, if it isn't linked: a JSON array in UTF-8. */
   readonly inherited: Uint8Array;
   /** Of its Step; null without one. */
   readonly idempotencyKeySha256: string | null;

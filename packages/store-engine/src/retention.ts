@@ -8,7 +8,9 @@ import { forgetClaim } from "./claims.ts";
 import {
   type Change,
   type Decision,
+  dueExpiry,
   isOwnedBy,
+  keptExpiry,
   type Operation,
   type ResponseView,
   type RetentionView,
@@ -47,42 +49,56 @@ export function sweepResponses(
   };
 }
 
+/** How many kept responses go with the last one that was built on them. The sweep removes the rest. */
+const maxClimb = 32;
+
 /**
- * Removes responses. A remaining response that was built on a removed one gets the messages of all removed responses
- * before it, in one step. Removing a large part of a chain therefore copies its messages only once.
+ * Removes responses. One that others are built on is kept for their histories, without its own answer, and nobody finds it.
+ * It goes with the last of them. So removing one costs the same however much was built on it.
  */
 function removeResponses(view: ResponseView, removed: readonly RowName[]): Change {
-  const removedKeys = new Set(removed.map(keyOf));
-  const relinked: Operation[] = removed.flatMap(({ organizationId, id }) =>
+  const gone = new Set<string>();
+  const change: Operation[] = [];
+  const limit = removed.length + maxClimb + 1;
+  const isFree = ({ organizationId, id }: RowName): boolean =>
     view
-      .continuations(organizationId, id)
-      .map((continuationId) => ({ organizationId, id: continuationId }))
-      .filter((continuation) => !removedKeys.has(keyOf(continuation)))
-      .map((continuation) => relinkToRemaining(view, continuation, removedKeys)),
-  );
-  return [...relinked, ...removed.map((row) => ({ write: "remove response", row }) as const)];
-}
-
-/** Copies the messages of removed responses into the one built on them, back to the first that remains. */
-function relinkToRemaining(
-  view: ResponseView,
-  continuation: RowName,
-  removed: ReadonlySet<string>,
-): Operation {
-  const { organizationId, id } = continuation;
-  const inherited = [view.messagesOf(organizationId, id).inherited];
-  let builtOn = builtOnBy(view, continuation);
-  while (builtOn !== null && removed.has(keyOf({ organizationId, id: builtOn }))) {
-    const ancestor = view.messagesOf(organizationId, builtOn);
-    inherited.unshift(ancestor.inherited, ancestor.messages);
-    builtOn = builtOnBy(view, { organizationId, id: builtOn });
+      .continuations(organizationId, id, limit)
+      .every((continuation) => gone.has(keyOf({ organizationId, id: continuation })));
+  const remove = (row: RowName): void => {
+    gone.add(keyOf(row));
+    change.push({ write: "remove response", row });
+  };
+  const climb = (from: RowName): void => {
+    let row = originOfResponse(view, from);
+    for (let level = 0; row !== null && !gone.has(keyOf(row)) && isFree(row); level++) {
+      if (level === maxClimb) {
+        change.push({ write: "hide response", row: { ...row, expiresAt: dueExpiry } });
+        return;
+      }
+      remove(row);
+      row = originOfResponse(view, row);
+    }
+  };
+  let kept = removed;
+  for (let before = Number.POSITIVE_INFINITY; kept.length < before; ) {
+    before = kept.length;
+    const free = kept.filter(isFree);
+    free.forEach(remove);
+    kept = kept.filter((row) => !gone.has(keyOf(row)));
   }
-  const row = { organizationId, id, builtOn, inherited: joinMessages(inherited) };
-  return { write: "relink response", row };
+  for (const row of kept)
+    change.push({ write: "hide response", row: { ...row, expiresAt: keptExpiry } });
+  for (const row of removed) if (gone.has(keyOf(row))) climb(row);
+  return change;
 }
 
-function builtOnBy(view: ResponseView, { organizationId, id }: RowName): string | null {
-  return view.response(organizationId, id)?.builtOn ?? null;
+/** The kept response that a response is built on. Null if that one is still found, or if there is none. */
+function originOfResponse(view: ResponseView, { organizationId, id }: RowName): RowName | null {
+  const builtOn = view.response(organizationId, id)?.builtOn ?? null;
+  const origin = builtOn === null ? null : view.response(organizationId, builtOn);
+  return builtOn !== null && origin?.expiresAt === keptExpiry
+    ? { organizationId, id: builtOn }
+    : null;
 }
 
 function keyOf({ organizationId, id }: RowName): string {
@@ -169,29 +185,4 @@ function eraseLineage(
     if (view.holdsContent(at)) erased.add(at.id);
     at = originOf(view, at);
   }
-}
-
-const opening = 0x5b;
-const closing = 0x5d;
-const comma = Uint8Array.of(0x2c);
-const whitespace: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
-
-/** Joins JSON arrays in UTF-8 into one. Every element stays byte for byte the same. */
-export function joinMessages(arrays: readonly Uint8Array[]): Uint8Array {
-  const lists = arrays.map(elementsOf).filter((list) => !list.every(isWhitespace));
-  const separated = lists.flatMap((list, place) => (place === 0 ? [list] : [comma, list]));
-  return Buffer.concat([Uint8Array.of(opening), ...separated, Uint8Array.of(closing)]);
-}
-
-/** The text between an array's brackets. */
-function elementsOf(array: Uint8Array): Uint8Array {
-  const start = array.findIndex((byte) => !isWhitespace(byte));
-  const end = array.findLastIndex((byte) => !isWhitespace(byte));
-  if (end <= start || array[start] !== opening || array[end] !== closing)
-    throw new TypeError("Messages must be a JSON array.");
-  return array.subarray(start + 1, end);
-}
-
-function isWhitespace(byte: number): boolean {
-  return whitespace.has(byte);
 }

@@ -1,22 +1,69 @@
 import { expect, it } from "vitest";
-import { joinMessages } from "../src/retention.ts";
+import type { Change, ResponseView, RowName, ViewedResponse } from "../src/model.ts";
+import { deleteResponse, sweepResponses } from "../src/retention.ts";
+import { leafOf, owner } from "./step-intents.ts";
 
-const joined = (...arrays: readonly string[]): string =>
-  Buffer.from(joinMessages(arrays.map((array) => Buffer.from(array)))).toString();
+const at = 1_000;
+const { organizationId } = owner;
 
-it.each([
-  [[], "[]"],
-  [["[]", " [ \n] "], "[]"],
-  [["[1]", "[]", "[2,3]"], "[1,2,3]"],
-  [["[]", '["]"]', "[]", "[[1], 2]"], '["]",[1], 2]'],
-  [["[{}]", '["\u0000\u{1f600}",1.0]\n'], '[{},"\u0000\u{1f600}",1.0]'],
-])("joins the elements of %j unchanged", (arrays, expected) => {
-  expect(joined(...arrays)).toBe(expected);
+/** Stored responses, each built on another one or on none. */
+function createResponses() {
+  const rows = new Map<string, ViewedResponse>();
+  const view: ResponseView = {
+    response: (_, id) => rows.get(id) ?? null,
+    continuations: (_, id, limit) =>
+      [...rows].flatMap(([other, { builtOn }]) => (builtOn === id ? [other] : [])).slice(0, limit),
+    expiredResponses: (now, limit) =>
+      [...rows]
+        .filter(([, { expiresAt }]) => expiresAt > 0 && expiresAt <= now)
+        .slice(0, limit)
+        .map(([id]) => ({ organizationId, id })),
+    expiredClaims: () => [],
+  };
+  const apply = (change: Change): Change => {
+    for (const { write, row } of change)
+      if (write === "remove response") rows.delete(row.id);
+      else if (write === "hide response") {
+        const { id, expiresAt }: RowName & Pick<ViewedResponse, "expiresAt"> = row;
+        const hidden = rows.get(id);
+        if (hidden) rows.set(id, { ...hidden, expiresAt });
+      }
+    return change;
+  };
+  return {
+    add: (id: string, builtOn: string | null) =>
+      rows.set(id, { ...owner, stepId: id, expiresAt: 2_000, builtOn, idempotencyKeySha256: null }),
+    remove: (id: string) =>
+      apply(deleteResponse(view, { owner, id, at, leaf: leafOf("response.deleted", id) }).change),
+    sweep: () => apply(sweepResponses(view, { at, limit: 100 }).change),
+    ids: () => [...rows.keys()],
+  };
+}
+
+it("removes a response in one step, however many others are built on it", () => {
+  const { add, remove, ids } = createResponses();
+  add("root", null);
+  for (let number = 0; number < 1_000; number++) add(`continuation ${number}`, "root");
+  expect(remove("root").map(({ write }) => write)).toEqual(["hide response", "insert leaf"]);
+  expect(remove("root")).toEqual([]);
+  for (let number = 0; number < 1_000; number++) {
+    expect(ids()).toContain("root");
+    remove(`continuation ${number}`);
+  }
+  expect(ids()).toEqual([]);
 });
 
-it.each(["", " ", "[", "]", "{}", '{"a":[1]}', "[1", "1]"])(
-  "rejects %j, which is not an array",
-  (text) => {
-    expect(() => joined(text)).toThrow("must be a JSON array");
-  },
-);
+it("removes the responses that were kept for a long chain, a bounded number at a time", () => {
+  const { add, remove, sweep, ids } = createResponses();
+  for (let place = 0; place < 100; place++) add(`${place}`, place === 0 ? null : `${place - 1}`);
+  for (let place = 0; place < 99; place++) remove(`${place}`);
+  expect(ids()).toHaveLength(100);
+  const writes = remove("99").map(({ write }) => write);
+  expect(writes.filter((write) => write === "remove response")).toHaveLength(33);
+  const left: number[] = [];
+  while (ids().length > 0) {
+    left.push(ids().length);
+    sweep();
+  }
+  expect(left).toEqual([67, 34, 1]);
+});

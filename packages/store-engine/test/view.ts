@@ -30,7 +30,6 @@ export function viewOf(rows: Rows): View {
     corrections: () => [],
     hasDecision: () => false,
     response: () => null,
-    messagesOf: () => ({ inherited: new Uint8Array(), messages: new Uint8Array() }),
     continuations: () => [],
     expiredResponses: () => [],
     expiredClaims: () => [],

@@ -107,8 +107,8 @@ function apply(state: State, operation: Operation): void {
     case "remove response":
       state.responses.remove(operation.row);
       break;
-    case "relink response":
-      relinkResponse(state, operation.row);
+    case "hide response":
+      hideResponse(state, operation.row);
       break;
     case "remove step":
       removeStep(state, operation.row);
@@ -213,13 +213,15 @@ function insertResponse(state: State, response: ResponseRecord): void {
   state.responses.set({ ...copyResponse(response), builtOn, inherited, idempotencyKeySha256 });
 }
 
-function relinkResponse(
+function hideResponse(
   state: State,
-  { organizationId, id, ...link }: RowName & Pick<ResponseRecord, "builtOn" | "inherited">,
+  { organizationId, id, expiresAt }: RowName & Pick<ResponseRecord, "expiresAt">,
 ): void {
   const response = requireRow(state.responses.response(organizationId, id));
-  state.responses.set({ ...response, ...link });
+  state.responses.set({ ...response, expiresAt, body: nothing, input: nothing });
 }
+
+const nothing = new Uint8Array();
 
 type ClaimOperation = Extract<Operation, { readonly write: `${string} claim` }>;
 

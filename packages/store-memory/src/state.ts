@@ -20,19 +20,20 @@ import {
   type UsageDetail,
   type UsageHour,
 } from "@tollgate/core/store";
-import type {
-  ClaimKey,
-  ClaimRecord,
-  CorrectionRecord,
-  ErrorRecord,
-  HoldRecord,
-  PartRecord,
-  ResponseRecord,
-  ResponseView,
-  RowName,
-  SessionState,
-  StepRecord,
-  TurnRecord,
+import {
+  type ClaimKey,
+  type ClaimRecord,
+  type CorrectionRecord,
+  type ErrorRecord,
+  type HoldRecord,
+  keptExpiry,
+  type PartRecord,
+  type ResponseRecord,
+  type ResponseView,
+  type RowName,
+  type SessionState,
+  type StepRecord,
+  type TurnRecord,
 } from "@tollgate/store-engine";
 import { type Place, sortedPage } from "./page.ts";
 import { createRows, createTable, type Rows, type Table } from "./table.ts";
@@ -376,16 +377,12 @@ function createResponses(): Responses {
       for (let at: ResponseRecord | null = last; at; at = previous(at)) newestFirst.push(at);
       return newestFirst.toReversed();
     },
-    messagesOf(organizationId, id) {
-      const row = response(organizationId, id);
-      if (!row) throw new TypeError("Unknown response.");
-      return row;
-    },
-    continuations: (organizationId, id) => [
-      ...(continuations.get(keyOf({ organizationId, id })) ?? []),
-    ],
+    continuations: (organizationId, id, limit) =>
+      [...(continuations.get(keyOf({ organizationId, id })) ?? [])].slice(0, limit),
     expiredResponses(at, limit) {
-      const expired = [...rows.values()].filter(({ expiresAt }) => expiresAt <= at);
+      const expired = [...rows.values()].filter(
+        ({ expiresAt }) => expiresAt > keptExpiry && expiresAt <= at,
+      );
       return expired.sort(byExpiry).slice(0, limit);
     },
     set(record) {

@@ -11,7 +11,6 @@ export function viewOf(state: State): View {
   return {
     ...viewRetention(state),
     response: state.responses.response,
-    messagesOf: state.responses.messagesOf,
     continuations: state.responses.continuations,
     expiredResponses: state.responses.expiredResponses,
     expiredClaims(at, limit) {

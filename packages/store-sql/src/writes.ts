@@ -12,7 +12,11 @@ import { decisionColumns, decisionToRow } from "./rows/decision-row.ts";
 import { errorColumns, errorToRow } from "./rows/error-row.ts";
 import { leafColumns, leafToRow } from "./rows/leaf-row.ts";
 import { partColumns, partToRow } from "./rows/part-row.ts";
-import { responseRecordColumns, responseRecordToRow } from "./rows/response-row.ts";
+import {
+  hiddenResponseToRow,
+  responseRecordColumns,
+  responseRecordToRow,
+} from "./rows/response-row.ts";
 import { sessionColumns, sessionToRow } from "./rows/session-row.ts";
 import {
   endColumns,
@@ -68,7 +72,7 @@ export const writes = {
   ),
   turn: insertion("note", "turns", [...byId, "session_id"]),
   response: insertion("claim", "responses", responseRecordColumns),
-  relinkedResponse: update("responses", byId, ["built_on", "inherited"]),
+  hiddenResponse: update("responses", byId, ["expires_at", "body", "input"]),
   removedResponse: removal("responses", byId),
   // An expired claim goes before the one that replaces it.
   removedClaim: removal("claims", ofClaim),
@@ -177,10 +181,8 @@ export function rowsOf(operation: RowOperation, sequence: number): readonly Name
       return [["turn", { ...nameToRow(operation.row), session_id: operation.row.sessionId }]];
     case "insert response":
       return [["response", responseRecordToRow(operation.row)]];
-    case "relink response": {
-      const { builtOn: built_on, inherited } = operation.row;
-      return [["relinkedResponse", { ...nameToRow(operation.row), built_on, inherited }]];
-    }
+    case "hide response":
+      return [["hiddenResponse", hiddenResponseToRow(operation.row)]];
     case "remove response":
       return [["removedResponse", nameToRow(operation.row)]];
     case "insert claim":

@@ -13,6 +13,7 @@ import {
   endToRow,
   erasureStatements,
   errorToRow,
+  hiddenResponseToRow,
   type KnownRows,
   leafToRow,
   nextAttemptToRow,
@@ -113,11 +114,8 @@ function apply(
       return run(writes.response.statement, responseRecordToRow(operation.row));
     case "remove response":
       return run(writes.removedResponse.statement, nameToRow(operation.row));
-    case "relink response": {
-      const { builtOn, inherited } = operation.row;
-      const row = { ...nameToRow(operation.row), built_on: builtOn, inherited };
-      return run(writes.relinkedResponse.statement, row);
-    }
+    case "hide response":
+      return run(writes.hiddenResponse.statement, hiddenResponseToRow(operation.row));
     case "remove step":
       return removeStep(target, nameToRow(operation.row));
     case "erase session": {

@@ -69,11 +69,11 @@ const { holds: _holds, ...held } = holdStatements;
 const { keepHolds: _keep, ...carried } = embeddingStatements;
 
 /** The writes of SQLite that embed nothing in the row of a Step. */
-const { session, movedSession, response, relinkedResponse, removedResponse } = writes;
+const { session, movedSession, response, hiddenResponse, removedResponse } = writes;
 const { part, error, erasure, decision, correction, leaf } = writes;
 const { claim, settledClaim, forgottenClaim, removedClaim } = writes;
 const written = Object.entries({
-  ...{ session, movedSession, response, relinkedResponse, removedResponse },
+  ...{ session, movedSession, response, hiddenResponse, removedResponse },
   ...{ part, error, erasure, decision, correction, leaf },
   ...{ claim, settledClaim, forgottenClaim, removedClaim },
 }).map(([name, { statement }]) => [`write ${name}`, statement] as const);
@@ -116,7 +116,7 @@ describe("no statement of a request scans a table or all rows of an organization
       "SEARCH responses USING COVERING INDEX responses_by_origin (organization_id=? AND built_on=?)",
     ]);
     expect(planOf(responseStatements.expired)).toEqual([
-      "SEARCH responses USING COVERING INDEX responses_by_expiry (expires_at<?)",
+      "SEARCH responses USING COVERING INDEX responses_by_expiry (expires_at>? AND expires_at<?)",
     ]);
     expect(planOf(claimStatements.expired)).toEqual([
       "SEARCH claims USING COVERING INDEX claims_by_expiry (expires_at<?)",

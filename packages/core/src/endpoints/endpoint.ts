@@ -110,7 +110,7 @@ export async function answerGoverned<Item, Call>(
         if (turn !== null) await unlessAborted(request.signal, turn);
         if (key !== null) claim = await claimFor(key, partsOf(context, request, caller, bytes));
       }
-      // What is remembered of a conversation depends on the key.
+      // Remembered conversations depend on the key, which may have changed.
       const reading = readConversation(bytes, caller, protocol, context.limits);
       const read = reading instanceof Promise ? await reading : reading;
       if (runs === 1) ticket.grow(protocol.answerBytes?.(read.call) ?? 0);

@@ -386,7 +386,6 @@ const unknown: View = {
   chainBefore: notKnown,
   corrections: notKnown,
   response: notKnown,
-  messagesOf: notKnown,
   continuations: notKnown,
   expiredResponses: notKnown,
   expiredClaims: notKnown,

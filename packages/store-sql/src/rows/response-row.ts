@@ -1,5 +1,5 @@
 import type { StoredResponse } from "@tollgate/core/store";
-import type { ResponseRecord } from "@tollgate/store-engine";
+import type { ResponseRecord, RowName } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
 import { fromHex } from "./session-row.ts";
@@ -54,6 +54,23 @@ export function responseRecordToRow(response: ResponseRecord): SqlParameters {
     built_on: builtOn,
     inherited,
     idempotency_key: idempotencyKeySha256 && fromHex(idempotencyKeySha256),
+  };
+}
+
+const nothing = new Uint8Array();
+
+/** A response that is kept for others, as the parameters of its row. */
+export function hiddenResponseToRow({
+  organizationId,
+  id,
+  expiresAt,
+}: RowName & Pick<ResponseRecord, "expiresAt">): SqlParameters {
+  return {
+    organization_id: organizationId,
+    id,
+    expires_at: expiresAt,
+    body: nothing,
+    input: nothing,
   };
 }
 

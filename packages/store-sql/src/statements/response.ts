@@ -1,3 +1,4 @@
+import { keptExpiry } from "@tollgate/store-engine";
 import { responseColumns } from "../rows/response-row.ts";
 
 const columns = responseColumns.join(", ");
@@ -31,11 +32,8 @@ export const responseStatements = {
   /** A response without its content, expired or not. */
   response: `SELECT organization_id, user_id, key_id, step_id, expires_at, built_on, idempotency_key FROM responses
     WHERE organization_id = :organization_id AND id = :id`,
-  expired: `SELECT organization_id, id FROM responses WHERE expires_at <= :at
+  expired: `SELECT organization_id, id FROM responses WHERE expires_at > ${keptExpiry} AND expires_at <= :at
     ORDER BY expires_at, organization_id, id LIMIT :limit`,
-  /** The messages that a response adds to the histories built on it. */
-  link: `SELECT built_on, inherited, messages FROM responses
-    WHERE organization_id = :organization_id AND id = :id`,
   continuations: `SELECT id FROM responses
-    WHERE organization_id = :organization_id AND built_on = :id`,
+    WHERE organization_id = :organization_id AND built_on = :id LIMIT :limit`,
 } as const;

@@ -39,7 +39,7 @@ function note(known: KnownRows, { write, row }: Operation, sequence: number): vo
       known.responses.set(row.organizationId, row.id, responseOf(row));
       break;
     case "remove response":
-    case "relink response":
+    case "hide response":
       known.responses.remove(row.organizationId, row.id);
       break;
     case "insert hold":

@@ -105,13 +105,9 @@ function viewResponses({ get, all }: Reads): ResponseView {
         idempotencyKeySha256: idempotencyKey && toHex(idempotencyKey),
       };
     },
-    messagesOf(organizationId, id) {
-      const row = readRow(get(responseStatements.link, { organization_id: organizationId, id }));
-      return { inherited: row.bytes("inherited"), messages: row.bytes("messages") };
-    },
-    continuations: (organizationId, id) =>
-      all(responseStatements.continuations, { organization_id: organizationId, id }).map((row) =>
-        readRow(row).text("id"),
+    continuations: (organizationId, id, limit) =>
+      all(responseStatements.continuations, { organization_id: organizationId, id, limit }).map(
+        (row) => readRow(row).text("id"),
       ),
     expiredResponses: (at, limit) =>
       all(responseStatements.expired, { at, limit }).map((row) => {
