@@ -28,7 +28,7 @@ const columns: readonly Column<Change>[] = [
 export function defineApply(program: Command): void {
   program
     .command("apply")
-    .description("make organizations' keys, limits and connections as a file says")
+    .description("set up organizations' keys, limits and connections from a file")
     .requiredOption("-f, --file <file>", "the JSON or YAML file of organizations")
     .option("--dry-run", "print the plan, and change nothing")
     .option("--yes", "make the changes; without it, a plan with changes fails")

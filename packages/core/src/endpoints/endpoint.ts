@@ -115,6 +115,8 @@ export async function answerGoverned<Item, Call>(
       const read = reading instanceof Promise ? await reading : reading;
       if (runs === 1) ticket.grow(protocol.answerBytes?.(read.call) ?? 0);
       const answer = await execute(context, protocol.callOf(caller, read, claim), ticket);
+      // The Step is open, so the request doesn't start over. Its answer may take minutes.
+      bytes = null;
       if ("replayed" in answer) {
         ticket.release();
         return replay({ context, report }, caller, answer);
