@@ -133,7 +133,8 @@ function callOf(
   { id, function: { name, arguments: text }, state }: ToolCall,
   readArguments: ReadArguments,
 ): Call {
-  const input = text === "" ? {} : (readArguments(text) ?? text);
+  const value = text === "" ? {} : readArguments(text);
+  const input = value === undefined ? text : value;
   return { type: "tool-call", toolCallId: id, toolName: name, input, ...optionsOf(state) };
 }
 

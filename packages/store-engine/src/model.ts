@@ -154,10 +154,13 @@ export interface ResponseView {
   /** The ids of responses built directly on this one. */
   continuations(organizationId: string, id: string, limit: number): readonly string[];
   /** The responses of all organizations that have expired, oldest expiry first, without those kept for others. */
-  expiredResponses(at: number, limit: number): readonly RowName[];
+  expiredResponses(at: number, limit: number): readonly LinkedResponse[];
   /** The claims of all organizations that have expired, oldest expiry first. */
   expiredClaims(at: number, limit: number): readonly ClaimName[];
 }
+
+/** The name of a response, and the id of the one that it is built on. */
+export type LinkedResponse = RowName & Pick<ResponseRecord, "builtOn">;
 
 /** A response without its content. */
 export type ViewedResponse = Owner &

@@ -11,6 +11,7 @@ import {
   dueExpiry,
   isOwnedBy,
   keptExpiry,
+  type LinkedResponse,
   type Operation,
   type ResponseView,
   type RetentionView,
@@ -31,7 +32,11 @@ export function deleteResponse(
   const { organizationId } = owner;
   const response = view.response(organizationId, id);
   if (!response || !isOwnedBy(owner, response) || response.expiresAt <= at) return unchanged(false);
-  const change = [...removeResponses(view, [{ organizationId, id }]), ...forgetClaim(response)];
+  const { builtOn } = response;
+  const change = [
+    ...removeResponses(view, [{ organizationId, id, builtOn }]),
+    ...forgetClaim(response),
+  ];
   return { result: true, change: [...change, { write: "insert leaf", row: leaf }] };
 }
 
@@ -49,56 +54,57 @@ export function sweepResponses(
   };
 }
 
-/** How many kept responses go with the last one that was built on them. The sweep removes the rest. */
-const maxClimb = 32;
+/** How many kept responses a change removes besides those that it was asked to. The sweep removes the rest. */
+const maxKeptRemoved = 32;
 
 /**
  * Removes responses. One that others are built on is kept for their histories, without its own answer, and nobody finds it.
  * It goes with the last of them. So removing one costs the same however much was built on it.
  */
-function removeResponses(view: ResponseView, removed: readonly RowName[]): Change {
+function removeResponses(view: ResponseView, removed: readonly LinkedResponse[]): Change {
+  const named = new Map(removed.map((row) => [keyOf(row), row]));
   const gone = new Set<string>();
   const change: Operation[] = [];
-  const limit = removed.length + maxClimb + 1;
+  const limit = removed.length + maxKeptRemoved + 1;
+  let room = maxKeptRemoved;
   const isFree = ({ organizationId, id }: RowName): boolean =>
     view
       .continuations(organizationId, id, limit)
       .every((continuation) => gone.has(keyOf({ organizationId, id: continuation })));
-  const remove = (row: RowName): void => {
-    gone.add(keyOf(row));
-    change.push({ write: "remove response", row });
+  /** The response that one is built on, if that one is to go once nothing is built on it. */
+  const originOf = ({ organizationId, builtOn: id }: LinkedResponse): LinkedResponse | null => {
+    if (id === null) return null;
+    const other = named.get(keyOf({ organizationId, id }));
+    if (other) return other;
+    const origin = view.response(organizationId, id);
+    return origin && origin.expiresAt <= dueExpiry
+      ? { organizationId, id, builtOn: origin.builtOn }
+      : null;
   };
-  const climb = (from: RowName): void => {
-    let row = originOfResponse(view, from);
-    for (let level = 0; row !== null && !gone.has(keyOf(row)) && isFree(row); level++) {
-      if (level === maxClimb) {
-        change.push({ write: "hide response", row: { ...row, expiresAt: dueExpiry } });
-        return;
+  const removeUpFrom = (first: LinkedResponse): void => {
+    for (let row: LinkedResponse | null = first; row; row = originOf(row)) {
+      const { organizationId, id } = row;
+      if (gone.has(keyOf(row)) || !isFree(row)) return;
+      if (!named.has(keyOf(row))) {
+        if (room === 0) {
+          const due = { organizationId, id, expiresAt: dueExpiry };
+          change.push({ write: "hide response", row: due });
+          return;
+        }
+        room--;
       }
-      remove(row);
-      row = originOfResponse(view, row);
+      gone.add(keyOf(row));
+      change.push({ write: "remove response", row: { organizationId, id } });
     }
   };
-  let kept = removed;
-  for (let before = Number.POSITIVE_INFINITY; kept.length < before; ) {
-    before = kept.length;
-    const free = kept.filter(isFree);
-    free.forEach(remove);
-    kept = kept.filter((row) => !gone.has(keyOf(row)));
-  }
-  for (const row of kept)
-    change.push({ write: "hide response", row: { ...row, expiresAt: keptExpiry } });
-  for (const row of removed) if (gone.has(keyOf(row))) climb(row);
+  // Later ones first, because they are mostly built on earlier ones.
+  for (const row of removed.toReversed()) removeUpFrom(row);
+  for (const row of removed)
+    if (!gone.has(keyOf(row))) {
+      const { organizationId, id } = row;
+      change.push({ write: "hide response", row: { organizationId, id, expiresAt: keptExpiry } });
+    }
   return change;
-}
-
-/** The kept response that a response is built on. Null if that one is still found, or if there is none. */
-function originOfResponse(view: ResponseView, { organizationId, id }: RowName): RowName | null {
-  const builtOn = view.response(organizationId, id)?.builtOn ?? null;
-  const origin = builtOn === null ? null : view.response(organizationId, builtOn);
-  return builtOn !== null && origin?.expiresAt === keptExpiry
-    ? { organizationId, id: builtOn }
-    : null;
 }
 
 function keyOf({ organizationId, id }: RowName): string {

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Change, ResponseView, RowName, ViewedResponse } from "../src/model.ts";
 import { deleteResponse, sweepResponses } from "../src/retention.ts";
@@ -17,7 +18,7 @@ function createResponses() {
       [...rows]
         .filter(([, { expiresAt }]) => expiresAt > 0 && expiresAt <= now)
         .slice(0, limit)
-        .map(([id]) => ({ organizationId, id })),
+        .map(([id, { builtOn }]) => ({ organizationId, id, builtOn })),
     expiredClaims: () => [],
   };
   const apply = (change: Change): Change => {
@@ -31,11 +32,11 @@ function createResponses() {
     return change;
   };
   return {
-    add: (id: string, builtOn: string | null) =>
-      rows.set(id, { ...owner, stepId: id, expiresAt: 2_000, builtOn, idempotencyKeySha256: null }),
+    add: (id: string, builtOn: string | null, expiresAt = 2_000) =>
+      rows.set(id, { ...owner, stepId: id, expiresAt, builtOn, idempotencyKeySha256: null }),
     remove: (id: string) =>
       apply(deleteResponse(view, { owner, id, at, leaf: leafOf("response.deleted", id) }).change),
-    sweep: () => apply(sweepResponses(view, { at, limit: 100 }).change),
+    sweep: (now = at, limit = 100) => apply(sweepResponses(view, { at: now, limit }).change),
     ids: () => [...rows.keys()],
   };
 }
@@ -66,4 +67,45 @@ it("removes the responses that were kept for a long chain, a bounded number at a
     sweep();
   }
   expect(left).toEqual([67, 34, 1]);
+});
+
+it("removes a response between two that expire together", () => {
+  const { add, remove, sweep, ids } = createResponses();
+  add("a", null);
+  add("b", "a", 5_000);
+  add("c", "b");
+  remove("b");
+  expect(ids()).toEqual(["a", "b", "c"]);
+  sweep(2_000);
+  expect(ids()).toEqual([]);
+});
+
+it("keeps no removed response that nothing is built on, whatever was removed in which order", () => {
+  const response = fc.record({
+    builtOn: fc.option(fc.nat(40)),
+    expiresAt: fc.integer({ min: at + 1, max: at + 5 }),
+    isDeleted: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(fc.array(response, { maxLength: 40 }), fc.constantFrom(1, 3, 100), (all, limit) => {
+      const { add, remove, sweep, ids } = createResponses();
+      for (const [place, { builtOn, expiresAt }] of all.entries())
+        add(`${place}`, builtOn === null || place === 0 ? null : `${builtOn % place}`, expiresAt);
+      for (const [place, { isDeleted }] of all.entries()) if (isDeleted) remove(`${place}`);
+      for (let now = at + 1; now <= at + 5; now++) while (sweep(now, limit).length > 0);
+      expect(ids()).toEqual([]);
+    }),
+  );
+});
+
+it("removes at most 32 kept responses in a change, whichever named ones they were kept for", () => {
+  const { add, remove, sweep } = createResponses();
+  for (let chain = 0; chain < 10; chain++)
+    for (let place = 0; place < 20; place++)
+      add(`${chain} ${place}`, place === 0 ? null : `${chain} ${place - 1}`, 3_000);
+  for (let chain = 0; chain < 10; chain++)
+    for (let place = 0; place < 19; place++) remove(`${chain} ${place}`);
+  const writes = sweep(3_000).map(({ write }) => write);
+  expect(writes.filter((write) => write === "remove response")).toHaveLength(10 + 32);
+  expect(writes.length).toBeLessThanOrEqual(10 + 32 + 10);
 });

@@ -35,7 +35,8 @@ describe("a sweep of responses", () => {
     const asked: number[] = [];
     const expiring: View = {
       ...view,
-      expiredResponses: (_, limit) => ["r1", "r2"].slice(0, limit).map(response),
+      expiredResponses: (_, limit) =>
+        ["r1", "r2"].slice(0, limit).map((id) => ({ ...response(id), builtOn: null })),
       expiredClaims: (_, limit) => {
         asked.push(limit);
         return [claim];
@@ -44,8 +45,8 @@ describe("a sweep of responses", () => {
     expect(sweepResponses(expiring, { at: 1, limit: 5 })).toEqual({
       result: 3,
       change: [
-        { write: "remove response", row: response("r1") },
         { write: "remove response", row: response("r2") },
+        { write: "remove response", row: response("r1") },
         { write: "remove claim", row: claim },
       ],
     });

@@ -1,7 +1,7 @@
-import type { Store } from "@tollgate/core/store";
-import { createRepositories } from "@tollgate/store-sql";
+import type { LeaseRenewal, Store } from "@tollgate/core/store";
+import { createRepositories, type SqlParameters } from "@tollgate/store-sql";
 import type { Database } from "./database/database.ts";
-import { postgresDialect } from "./database/postgres-dialect.ts";
+import { databaseNow, postgresDialect } from "./database/postgres-dialect.ts";
 import { playTransaction, readLater, scriptsOn } from "./database/scripts.ts";
 import { createTransaction } from "./database/transaction.ts";
 
@@ -16,6 +16,15 @@ interface Leases extends Pick<Store, "renewLease" | "lapsedSteps"> {
  * more than 10 s old skips a round of recovering the Steps of others.
  */
 const maxOpening = 2_500;
+
+/** Lets a lease last longer. */
+const extend = `UPDATE processes
+  SET lapses_at = CAST(:lasts AS BIGINT) + coalesce(CAST(:at AS BIGINT), ${databaseNow})
+  WHERE id = :process_id`;
+
+function lastsOf({ processId, at, until, clock }: LeaseRenewal): SqlParameters {
+  return { process_id: processId, lasts: until - at, at: clock === "gateway" ? at : null };
+}
 
 export function createLeases(database: Database): Leases {
   const openings = createOpenings();
@@ -40,10 +49,10 @@ export function createLeases(database: Database): Leases {
     },
     async renewLease(lease) {
       // If a renewal names a Step whose row is written later, the row has the number of the renewal before, and the
-      // Step looks given up. If a Step takes too long, the lease is extended under the former number, which keeps all
-      // Steps.
-      const isComplete = await openings.ended(maxOpening);
-      await renewLease(isComplete ? lease : { ...lease, renewal: lease.renewal - 1, steps: [] });
+      // Step looks given up. If a Step takes too long, the lease only lasts longer, under the number of its rows.
+      const isNew = lease.renewal === 1;
+      if (isNew || (await openings.ended(maxOpening))) await renewLease(lease);
+      else await byIndex((connection) => connection.run(extend, lastsOf(lease)));
     },
     lapsedSteps,
   };

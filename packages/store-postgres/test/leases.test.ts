@@ -92,14 +92,15 @@ it("extends a lease under its former number while a Step takes long to open", as
     await client.query(`BEGIN; LOCK TABLE ${schema}.steps IN SHARE MODE`);
     const slow = store.openStep({ ...stepIntent("slow"), process: { id: "busy", renewal: 1 } });
     await store.renewLease({ ...beat("busy", 0), renewal: 2, steps });
+    await store.renewLease({ ...beat("busy", 0), renewal: 3, steps });
     await client.query("COMMIT");
     return slow;
   });
   expect(opening).toMatchObject({ opened: true });
   expect(await lapsed()).toEqual([]);
-  await store.renewLease({ ...beat("busy", 0), renewal: 3, steps });
+  await store.renewLease({ ...beat("busy", 0), renewal: 4, steps });
   expect(await lapsed()).toEqual([]);
-  await store.renewLease({ ...beat("busy", 0), renewal: 4 });
+  await store.renewLease({ ...beat("busy", 0), renewal: 5 });
   expect(await lapsed()).toHaveLength(2);
 });
 

@@ -199,12 +199,12 @@ function takeFrom<One extends PreparedDecision<One>>(
   let length = 0;
   let most = maxBatchSize;
   for (const [at, one] of queue.entries()) {
-    most = Math.min(most, one.most);
-    if (drafts.length >= most) return { drafts, left: [...left, ...queue.slice(at)] };
     if (underWay.locks(one.heldBy)) {
       left.push(one);
       continue;
     }
+    if (drafts.length >= Math.min(most, one.most))
+      return { drafts, left: [...left, ...queue.slice(at)] };
     const { waiting } = one;
     const draft = waiting.draft(drafts);
     if (!draft) {
@@ -223,6 +223,7 @@ function takeFrom<One extends PreparedDecision<One>>(
       if (drafts.length > 0 && length > maxBatchLength)
         return { drafts, left: [...left, ...queue.slice(at)] };
       drafts.push(draft);
+      most = Math.min(most, one.most);
     }
   }
   return { drafts, left };

@@ -32,7 +32,7 @@ export const responseStatements = {
   /** A response without its content, expired or not. */
   response: `SELECT organization_id, user_id, key_id, step_id, expires_at, built_on, idempotency_key FROM responses
     WHERE organization_id = :organization_id AND id = :id`,
-  expired: `SELECT organization_id, id FROM responses WHERE expires_at > ${keptExpiry} AND expires_at <= :at
+  expired: `SELECT organization_id, id, built_on FROM responses WHERE expires_at > ${keptExpiry} AND expires_at <= :at
     ORDER BY expires_at, organization_id, id LIMIT :limit`,
   continuations: `SELECT id FROM responses
     WHERE organization_id = :organization_id AND built_on = :id LIMIT :limit`,

@@ -112,7 +112,11 @@ function viewResponses({ get, all }: Reads): ResponseView {
     expiredResponses: (at, limit) =>
       all(responseStatements.expired, { at, limit }).map((row) => {
         const read = readRow(row);
-        return { organizationId: read.text("organization_id"), id: read.text("id") };
+        return {
+          organizationId: read.text("organization_id"),
+          id: read.text("id"),
+          builtOn: read.textOrNull("built_on"),
+        };
       }),
     expiredClaims: (at, limit) => all(claimStatements.expired, { at, limit }).map(claimNameFromRow),
   };
