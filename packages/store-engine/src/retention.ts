@@ -87,8 +87,7 @@ function removeResponses(view: ResponseView, removed: readonly LinkedResponse[])
       if (gone.has(keyOf(row)) || !isFree(row)) return;
       if (!named.has(keyOf(row))) {
         if (room === 0) {
-          const due = { organizationId, id, expiresAt: dueExpiry };
-          change.push({ write: "hide response", row: due });
+          change.push(hidden(row, dueExpiry));
           return;
         }
         room--;
@@ -99,12 +98,15 @@ function removeResponses(view: ResponseView, removed: readonly LinkedResponse[])
   };
   // Later ones first, because they are mostly built on earlier ones.
   for (const row of removed.toReversed()) removeUpFrom(row);
-  for (const row of removed)
-    if (!gone.has(keyOf(row))) {
-      const { organizationId, id } = row;
-      change.push({ write: "hide response", row: { organizationId, id, expiresAt: keptExpiry } });
-    }
+  for (const row of removed) if (!gone.has(keyOf(row))) change.push(hidden(row, keptExpiry));
   return change;
+}
+
+function hidden(
+  { organizationId, id }: RowName,
+  expiresAt: typeof keptExpiry | typeof dueExpiry,
+): Operation {
+  return { write: "hide response", row: { organizationId, id, expiresAt } };
 }
 
 function keyOf({ organizationId, id }: RowName): string {
