@@ -1,5 +1,10 @@
 /** A gateway process that sends requests to itself without a pause, so another process can kill it at any point. */
-import { type BudgetConfiguration, budgetPeriods, createGateway } from "@tollgate/core";
+import {
+  type BudgetConfiguration,
+  budgetPeriods,
+  createGateway,
+  type Gateway,
+} from "@tollgate/core";
 import { serve } from "@tollgate/node";
 import { pushedClock, scriptedProvider, serveAsProcess } from "@tollgate/testing";
 import {
@@ -67,7 +72,7 @@ serveAsProcess(async (settings) => {
       end: () => load.end(),
       report: () => load.report(),
       push: (milliseconds) => clock.push(Number(milliseconds)),
-      recover: () => gateway.recover(),
+      recover: () => recoverAll(gateway),
     },
     async close() {
       await server.close();
@@ -75,6 +80,18 @@ serveAsProcess(async (settings) => {
     },
   };
 });
+
+const maxRecoveries = 10;
+
+/** Recovers the Steps of dead processes. The store may fail then, too, and recovery may be repeated. */
+async function recoverAll({ recover }: Pick<Gateway, "recover">): Promise<number> {
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await recover();
+    } catch (error) {
+      if (attempt === maxRecoveries) throw error;
+    }
+}
 
 function isSettings(value: unknown): value is LoadSettings {
   return (
