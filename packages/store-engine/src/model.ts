@@ -296,9 +296,9 @@ export interface CorrectionRecord extends Pick<AppliedCorrection, "correction" |
 }
 
 /** The expiry of a removed response that is kept for the histories built on it. */
-export const keptExpiry = 0;
+export const keptExpiry = -1;
 /** The expiry of one that nothing is built on any more. The next sweep removes it. */
-export const dueExpiry = 1;
+export const dueExpiry = 0;
 
 /** A stored response: linked to the one it continues, or with the messages before it if that one is gone. */
 export interface ResponseRecord extends StoredResponse {

@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import type { Change, ResponseView, RowName, ViewedResponse } from "../src/model.ts";
+import {
+  type Change,
+  keptExpiry,
+  type ResponseView,
+  type RowName,
+  type ViewedResponse,
+} from "../src/model.ts";
 import { deleteResponse, sweepResponses } from "../src/retention.ts";
 import { leafOf, owner } from "./step-intents.ts";
 
@@ -16,7 +22,7 @@ function createResponses() {
       [...rows].flatMap(([other, { builtOn }]) => (builtOn === id ? [other] : [])).slice(0, limit),
     expiredResponses: (now, limit) =>
       [...rows]
-        .filter(([, { expiresAt }]) => expiresAt > 0 && expiresAt <= now)
+        .filter(([, { expiresAt }]) => expiresAt > keptExpiry && expiresAt <= now)
         .slice(0, limit)
         .map(([id, { builtOn }]) => ({ organizationId, id, builtOn })),
     expiredClaims: () => [],
@@ -108,4 +114,12 @@ it("removes at most 32 kept responses in a change, whichever named ones they wer
   const writes = sweep(3_000).map(({ write }) => write);
   expect(writes.filter((write) => write === "remove response")).toHaveLength(10 + 32);
   expect(writes.length).toBeLessThanOrEqual(10 + 32 + 10);
+});
+
+it("removes no response that was not removed, whatever its expiry", () => {
+  const { add, remove, ids } = createResponses();
+  add("a", null, 1);
+  add("b", "a");
+  remove("b");
+  expect(ids()).toEqual(["a"]);
 });

@@ -156,7 +156,7 @@ function steps({ text, integer, stepsTable, stepsBesides }: SqlDialect): readonl
 
 function responses({ text, integer, bytes, keyedTable }: SqlDialect): readonly string[] {
   return [
-    // A history is read through `built_on` to the root. A removed response that it needs has the expiry 0, or 1 once none does.
+    // A history is read through `built_on` to the root. A removed response that it needs has the expiry -1, or 0 once none does.
     // `inherited` holds the messages before a response whose predecessor was gone.
     `CREATE TABLE responses (
       organization_id ${text} NOT NULL, id ${text} NOT NULL, user_id ${text} NOT NULL, key_id ${text} NOT NULL,
