@@ -1,4 +1,5 @@
 import type { Json } from "../kernel/stable-json.ts";
+import { endsInHalf } from "../kernel/surrogates.ts";
 import type { ProviderState } from "./message.ts";
 import type { DroppedFields } from "./step.ts";
 
@@ -204,7 +205,7 @@ export function createSurrogateJoiner(): SurrogateJoiner {
   return {
     join(fields) {
       const lists = Object.entries(fields).flatMap(([name, value]) =>
-        value !== undefined && isList(value) && (waiting.has(name) || endsInHalf(value))
+        value !== undefined && isList(value) && (waiting.has(name) || lastIsHalf(value))
           ? [[name, joinList(name, value)] as const]
           : [],
       );
@@ -233,7 +234,7 @@ function joinHalf(half: Piece, next: Json | undefined): readonly Json[] {
 
 /** Splits off the half at the end of an entry's text, if the entry may continue. */
 function splitHalf(entry: Piece): readonly [whole: Piece, half: Piece | null] {
-  const ends = [...piecedMembers].filter((name) => isHalf(entry[name]));
+  const ends = [...piecedMembers].filter((name) => isHalf(entry[name] ?? null));
   if (ends.length === 0 || isText(entry["signature"]) || isText(entry["data"]))
     return [entry, null];
   const { type, index } = entry;
@@ -250,15 +251,13 @@ function splitHalf(entry: Piece): readonly [whole: Piece, half: Piece | null] {
   return [whole, half];
 }
 
-function endsInHalf(list: readonly Json[]): boolean {
+function lastIsHalf(list: readonly Json[]): boolean {
   const last = list.at(-1) ?? null;
-  return isObject(last) && [...piecedMembers].some((name) => isHalf(last[name]));
+  return isObject(last) && [...piecedMembers].some((name) => isHalf(last[name] ?? null));
 }
 
-function isHalf(text: Json | undefined): boolean {
-  if (typeof text !== "string" || text === "") return false;
-  const last = text.charCodeAt(text.length - 1);
-  return last >= 0xd800 && last <= 0xdbff;
+function isHalf(value: Json): boolean {
+  return typeof value === "string" && endsInHalf(value);
 }
 
 function definedMembers(entry: { readonly [key: string]: Json | undefined }): Map<string, Json> {

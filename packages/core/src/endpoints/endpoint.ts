@@ -176,7 +176,7 @@ export async function freshCaller(
   return caller;
 }
 
-/** Answers a request without a body that opens no Step. It takes room until its answer is ready, or holds the ticket. */
+/** Answers a request without a body that opens no Step. It takes room until its answer is ready; a long one, until it is written. */
 export async function answerCaller(
   scope: RequestScope,
   request: GatewayRequest,

@@ -2,6 +2,7 @@ import { type Pieces, piecesOf } from "../http/event-stream.ts";
 import type { GatewayResponse, StreamBody, TextSink } from "../http/gateway-response.ts";
 import { maxKeptBytes } from "../idempotency/claim.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
+import { endsInHalf } from "../kernel/surrogates.ts";
 import type { Ticket } from "../limits/admission.ts";
 
 /** The body of a text that may be long, as `bodyOfPieces`. */
@@ -14,11 +15,10 @@ const sliceLength = 65_536;
 /** A text in slices, none of which ends within a character. */
 function* slicesOf(text: string): Generator<string> {
   for (let from = 0; from < text.length; ) {
-    const to = from + sliceLength;
-    const isWithin = (text.charCodeAt(to - 1) & 0xfc00) === 0xd800;
-    const slice = text.slice(from, isWithin ? to + 1 : to);
-    yield slice;
-    from += slice.length;
+    const slice = text.slice(from, from + sliceLength);
+    const rest = endsInHalf(slice) ? text.charAt(from + sliceLength) : "";
+    yield slice + rest;
+    from += slice.length + rest.length;
   }
 }
 

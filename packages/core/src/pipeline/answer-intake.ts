@@ -12,6 +12,7 @@ import {
 } from "../domain/provider-state.ts";
 import { forbiddenKeys } from "../kernel/json-guard.ts";
 import { hasMoreValues, isShallow, jsonBytes, returnableJson } from "../kernel/returnable-json.ts";
+import { endsInHalf } from "../kernel/surrogates.ts";
 
 /**
  * Checks and repairs an attempt's events before anything else reads them. Text becomes well-formed. An answer that no
@@ -249,9 +250,9 @@ const replacement = "\uFFFD";
 function joined(before: string, text: string): readonly [whole: string, half: string] {
   if (before === "" && text.isWellFormed()) return [text, ""];
   const all = before + text;
-  const last = all.charCodeAt(all.length - 1);
-  const isHalf = last >= 0xd800 && last <= 0xdbff;
-  return isHalf ? [all.slice(0, -1).toWellFormed(), all.slice(-1)] : [all.toWellFormed(), ""];
+  return endsInHalf(all)
+    ? [all.slice(0, -1).toWellFormed(), all.slice(-1)]
+    : [all.toWellFormed(), ""];
 }
 
 /** Drops fields with forbidden names: a client may send the object itself back. */
