@@ -141,7 +141,7 @@ export interface SessionView {
    * head is the chain's value at their length. In any order. A driver may omit Sessions in flight of the same length.
    */
   recentMatches(owner: Owner, source: string, chain: Uint8Array): readonly SessionState[];
-  /** The same among the Sessions that branched from this one, directly or through others. */
+  /** The same among all branches of the tree that this Session belongs to. At least the 100 longest of them. */
   matchingBranches(session: SessionState, chain: Uint8Array): readonly SessionState[];
   /** A Session's own chain values before a position, without those of the Session it branched from. */
   chainBefore(session: SessionState, end: number): Uint8Array;
@@ -182,8 +182,8 @@ export interface RetentionView extends Pick<SessionView, "session"> {
   ): readonly { readonly organizationId: string; readonly mark: number }[];
   /** The Sessions after the mark, in the order of their updates. */
   sessionsInOrder(organizationId: string, mark: number, limit: number): readonly SessionState[];
-  /** Whether a Session that branched from this one, directly or through others, was updated at or after a time. */
-  hasBranchSince(session: SessionState, time: number): boolean;
+  /** Whether a Session whose history begins with messages that this one stores was updated at or after a time. */
+  isNeededSince(session: SessionState, time: number): boolean;
   /** Whether a Session has any content that isn't erased. */
   holdsContent(session: SessionState): boolean;
 }
@@ -214,6 +214,13 @@ export interface SessionState extends Session {
   readonly inFlight: boolean;
   /** The latest Turn. */
   readonly turnId: string;
+  /** The first Session of its tree of branches. Null if that is this one. */
+  readonly rootSessionId: string | null;
+  /**
+   * The nearest of the Sessions it branched from that stores messages of its history. Null if it stores them all. So a
+   * history is read from the Sessions that store it, however many branches lie between them.
+   */
+  readonly historyFromSessionId: string | null;
 }
 
 /** A Turn of a Session. */

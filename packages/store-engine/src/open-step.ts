@@ -228,6 +228,8 @@ function sessionOperation(
     updated: 0,
     inFlight: true,
     turnId,
+    rootSessionId: before && (before.rootSessionId ?? before.id),
+    historyFromSessionId: assignment.kind === "branch" ? assignment.historyFromSessionId : null,
   };
   return { write: "insert session", row };
 }

@@ -19,7 +19,7 @@ import {
   type SessionState,
   unchanged,
 } from "./model.ts";
-import { originOf } from "./sessions.ts";
+import { historyFrom } from "./sessions.ts";
 
 /**
  * Deletes an owner's response that has not expired, with the copy that a claim on an idempotency key keeps, and writes the
@@ -163,8 +163,8 @@ function sweepOrganization(
   const sessions = view.sessionsInOrder(organizationId, mark, limit);
   const inUse = sessions.findIndex(({ updatedAt }) => updatedAt >= before);
   const old = inUse < 0 ? sessions : sessions.slice(0, inUse);
-  const erased = new Set<string>();
-  for (const session of old) eraseLineage(view, { session, before, erased });
+  const [erased, needed] = [new Set<string>(), new Set<string>()];
+  for (const session of old) eraseHistory(view, { session, before, erased, needed });
   const sessionIds = [...erased];
   const change: Operation[] = sessionIds.map((id) => ({
     write: "erase session",
@@ -177,20 +177,29 @@ function sweepOrganization(
   return { examined: old.length, removed: erased.size, change };
 }
 
-/** Erases a Session and those it branched from, which an unerased branch may have kept. */
-function eraseLineage(
+/** Erases a Session and those that store the beginning of its history, which it may have kept from being erased. */
+function eraseHistory(
   view: RetentionView,
-  lineage: {
+  {
+    session,
+    before,
+    erased,
+    needed,
+  }: {
     readonly session: SessionState;
     readonly before: number;
     readonly erased: Set<string>;
+    readonly needed: Set<string>;
   },
 ): void {
-  const { before, erased } = lineage;
-  for (let at: SessionState | null = lineage.session; at && !erased.has(at.id); ) {
-    // A Session in use needs the content of those it branched from.
-    if (at.updatedAt >= before || view.hasBranchSince(at, before)) return;
+  for (let at: SessionState | null = session; at && !erased.has(at.id); ) {
+    if (needed.has(at.id)) return;
+    // A Session in use needs the content that its history begins with.
+    if (at.updatedAt >= before || view.isNeededSince(at, before)) {
+      needed.add(at.id);
+      return;
+    }
     if (view.holdsContent(at)) erased.add(at.id);
-    at = originOf(view, at);
+    at = historyFrom(view, at);
   }
 }

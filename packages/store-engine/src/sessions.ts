@@ -12,7 +12,10 @@ import { isOwnedBy, type PartRecord, type SessionState, type SessionView } from 
 /** Where a request's messages belong. */
 export type Assignment =
   | { readonly kind: "continue"; readonly session: SessionState }
-  | { readonly kind: "branch"; readonly origin: SessionState; readonly commonLength: number }
+  | ({ readonly kind: "branch"; readonly origin: SessionState } & Pick<
+      SessionState,
+      "commonLength" | "historyFromSessionId"
+    >)
   | { readonly kind: "create" };
 
 type NotFound = Extract<OpenStepRefusal, { code: "session_not_found" | "turn_not_found" }>;
@@ -58,10 +61,31 @@ function foundSession({ id, dataClasses }: SessionState, commonLength: number): 
 /** Continues a named Session or the branch of it that matches the request, or else starts a new branch. */
 function continueNamed(view: SessionView, session: SessionState, chain: Uint8Array): Assignment {
   if (isPrefix(session, chain)) return { kind: "continue", session };
-  const branch = pickLongest(view.matchingBranches(session, chain));
+  const branch = pickLongest(
+    view.matchingBranches(session, chain).filter((match) => descendsFrom(view, match, session)),
+  );
   if (branch) return { kind: "continue", session: branch };
   const commonLength = commonPrefix(chainOf(view, session), chain);
-  return { kind: "branch", origin: session, commonLength };
+  const historyFromSessionId = storesBefore(view, session, commonLength)?.id ?? null;
+  return { kind: "branch", origin: session, commonLength, historyFromSessionId };
+}
+
+/** How many Sessions up a branch is still known to descend from another. */
+const maxGenerations = 100;
+
+/** Whether a Session of a tree branched from another one of it, directly or through others. */
+function descendsFrom(
+  view: Pick<SessionView, "session">,
+  session: SessionState,
+  ancestor: SessionState,
+): boolean {
+  if (ancestor.rootSessionId === null) return true;
+  let at: SessionState | null = session;
+  for (let generations = 0; at && generations < maxGenerations; generations++) {
+    if (at.branchedFromSessionId === ancestor.id) return true;
+    at = sessionNamed(view, at, at.branchedFromSessionId);
+  }
+  return false;
 }
 
 /** The chain values of a Session's whole history. */
@@ -112,16 +136,16 @@ export interface LineageSegment {
   readonly end: number;
 }
 
-/** The Sessions that make up a Session's history, oldest first: a branch starts with the history it shares with its origin. */
+/** The Sessions that store a Session's history, oldest first: a branch starts with what it shares with its origin. */
 export function lineageOf(
   view: Pick<SessionView, "session">,
   session: SessionState,
 ): readonly LineageSegment[] {
   const segments: LineageSegment[] = [];
   let end = session.length;
-  for (let at: SessionState | null = session; at && end > 0; at = originOf(view, at)) {
+  for (let at: SessionState | null = session; at; at = historyFrom(view, at)) {
     segments.push({ session: at, end });
-    end = Math.min(end, at.commonLength);
+    end = at.commonLength;
   }
   return segments.reverse();
 }
@@ -143,12 +167,29 @@ export function transcriptPart(
   };
 }
 
-/** The Session that a Session branched from. */
-export function originOf(
+/** The Session that stores the messages before a Session's own. */
+export function historyFrom(
   view: Pick<SessionView, "session">,
-  { organizationId, branchedFromSessionId }: SessionState,
+  session: SessionState,
 ): SessionState | null {
-  return branchedFromSessionId === null
-    ? null
-    : view.session(organizationId, branchedFromSessionId);
+  return sessionNamed(view, session, session.historyFromSessionId);
+}
+
+/** Of a Session and those that its history is read from, the nearest that stores messages before a position. */
+function storesBefore(
+  view: Pick<SessionView, "session">,
+  session: SessionState,
+  end: number,
+): SessionState | null {
+  let at: SessionState | null = end > 0 ? session : null;
+  while (at && at.commonLength >= end) at = historyFrom(view, at);
+  return at;
+}
+
+function sessionNamed(
+  view: Pick<SessionView, "session">,
+  { organizationId }: SessionState,
+  id: string | null,
+): SessionState | null {
+  return id === null ? null : view.session(organizationId, id);
 }

@@ -26,6 +26,8 @@ const session: SessionState = {
   updatedAt: 1,
   branchedFromSessionId: null,
   commonLength: 0,
+  rootSessionId: null,
+  historyFromSessionId: null,
   updated: 5,
   inFlight: false,
   turnId: "turn",

@@ -1,5 +1,7 @@
 import { expect, it } from "vitest";
-import { lineageOf, type SessionState, transcriptPart } from "../src/index.ts";
+import { lineageOf, openStep, type SessionState, transcriptPart, type View } from "../src/index.ts";
+import { digestOf, stepIntent } from "./step-intents.ts";
+import { viewOf } from "./view.ts";
 
 const session = (id: string, length: number, branch: Partial<SessionState> = {}): SessionState => ({
   id,
@@ -14,6 +16,8 @@ const session = (id: string, length: number, branch: Partial<SessionState> = {})
   updatedAt: 0,
   branchedFromSessionId: null,
   commonLength: 0,
+  rootSessionId: null,
+  historyFromSessionId: null,
   updated: 0,
   inFlight: false,
   turnId: "turn",
@@ -29,23 +33,68 @@ function lineage(...sessions: readonly SessionState[]): readonly (readonly [stri
   return last ? lineageOf(view, last).map(({ session: { id }, end }) => [id, end]) : [];
 }
 
-it("the lineage of a Session begins with the history that it shares with its origins", () => {
+it("a history is read from the Sessions that store it, however many lie between them", () => {
   const root = session("root", 9);
-  const middle = session("middle", 7, { branchedFromSessionId: "root", commonLength: 5 });
-  const leaf = session("leaf", 6, { branchedFromSessionId: "middle", commonLength: 3 });
+  const middle = session("middle", 7, { historyFromSessionId: "root", commonLength: 5 });
+  const leaf = session("leaf", 8, { historyFromSessionId: "middle", commonLength: 6 });
   expect(lineage(root)).toEqual([["root", 9]]);
   expect(lineage(root, middle)).toEqual([
     ["root", 5],
     ["middle", 7],
   ]);
-  // It branched off before its origin did, so it shares less with the first one.
   expect(lineage(root, middle, leaf)).toEqual([
+    ["root", 5],
+    ["middle", 6],
+    ["leaf", 8],
+  ]);
+  // It branched off before its origin did, so it begins with messages of the first one alone.
+  const early = session("early", 6, {
+    branchedFromSessionId: "middle",
+    historyFromSessionId: "root",
+    commonLength: 3,
+  });
+  expect(lineage(root, middle, early)).toEqual([
     ["root", 3],
-    ["middle", 3],
-    ["leaf", 6],
+    ["early", 6],
   ]);
   const apart = session("apart", 2, { branchedFromSessionId: "root", commonLength: 0 });
   expect(lineage(root, apart)).toEqual([["apart", 2]]);
+});
+
+it("a thousand branches, each of the last, are not read to branch once more", () => {
+  const sessions = new Map<string, SessionState>();
+  let reads = 0;
+  const counting: View = {
+    ...viewOf({}),
+    session(_, id) {
+      reads++;
+      return sessions.get(id) ?? null;
+    },
+    // The first Session stores the message that all histories begin with.
+    chainBefore({ id, commonLength }, end) {
+      const values = commonLength === 0 ? [digestOf("shared"), digestOf(id)] : [digestOf(id)];
+      return Buffer.concat(values).subarray(0, (end - commonLength) * 32);
+    },
+  };
+  for (let at = 0; at <= 1000; at++) {
+    reads = 0;
+    const { transcript, ...intent } = stepIntent(`${at}`);
+    const chain = Buffer.concat([digestOf("shared"), digestOf(`session of ${at}`)]);
+    const sessionId = at === 0 ? null : `session of ${at - 1}`;
+    const { change } = openStep(counting, {
+      ...intent,
+      transcript: { ...transcript, messages: ["{}", "{}"], chain, sessionId },
+    });
+    for (const { write, row } of change) if (write === "insert session") sessions.set(row.id, row);
+  }
+  expect(sessions.size).toBe(1001);
+  expect(sessions.get("session of 1000")).toMatchObject({
+    branchedFromSessionId: "session of 999",
+    historyFromSessionId: "session of 0",
+    rootSessionId: "session of 0",
+    commonLength: 1,
+  });
+  expect(reads).toBeLessThan(10);
 });
 
 it("a part of a transcript ends where a branch diverges", () => {

@@ -214,6 +214,6 @@ export function leafOf(kind: LeafKind, id: string): EvidenceLeaf {
   };
 }
 
-function digestOf(data: string | Uint8Array): Uint8Array {
+export function digestOf(data: string | Uint8Array): Uint8Array {
   return createHash("sha256").update(data).digest();
 }

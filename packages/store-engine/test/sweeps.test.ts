@@ -101,7 +101,7 @@ describe("a sweep of transcripts", () => {
   const session = (
     id: string,
     updatedAt: number,
-    branchedFromSessionId: string | null = null,
+    historyFromSessionId: string | null = null,
   ): SessionState => ({
     id,
     organizationId: "acme",
@@ -113,8 +113,10 @@ describe("a sweep of transcripts", () => {
     dataClasses: [],
     createdAt: 0,
     updatedAt,
-    branchedFromSessionId,
+    branchedFromSessionId: historyFromSessionId,
     commonLength: 0,
+    rootSessionId: null,
+    historyFromSessionId,
     updated: updatedAt,
     inFlight: false,
     turnId: "turn",
@@ -134,13 +136,13 @@ describe("a sweep of transcripts", () => {
     sessionsInOrder: (_, mark, limit) =>
       sessions.filter(({ updated }) => updated > mark).slice(0, limit),
     holdsContent: ({ id }) => !erased.includes(id),
-    hasBranchSince: ({ id }, time) => id === "s2" && time <= 50,
+    isNeededSince: ({ id }, time) => id === "s2" && time <= 50,
   };
   const sweep = { at: 100, keep: 40, leaf: leafOf };
   const erase = (id: string) => ["erase session", { organizationId: "acme", id }];
   const mark = (updated: number) => ["mark erased", { organizationId: "acme", updated }];
 
-  it("erases the Sessions that were last used before a time, and those they branched from", () => {
+  it("erases the Sessions that were last used before a time, and those that their histories begin with", () => {
     const { result, change } = sweepTranscripts(used, { ...sweep, limit: 9 });
     expect(result).toEqual({ removed: 3, more: false });
     expect(written(change)).toEqual([
@@ -166,8 +168,25 @@ describe("a sweep of transcripts", () => {
   });
 
   it("leaves a Session alone that a branch in use needs", () => {
-    const needed: View = { ...used, hasBranchSince: ({ id }) => id === "s1" };
+    const needed: View = { ...used, isNeededSince: ({ id }) => id === "s1" };
     const { result } = sweepTranscripts(needed, { ...sweep, limit: 9 });
     expect(result).toEqual({ removed: 1, more: false });
+  });
+
+  it("looks once for the branches in use of an origin that many share", () => {
+    const looked: string[] = [];
+    const branches = ["b1", "b2", "b3"].map((id, at) => session(id, 50 + at, "origin"));
+    const shared: View = {
+      ...used,
+      session: (_, id) => sessions.find((one) => one.id === id) ?? null,
+      sessionsInOrder: () => branches,
+      isNeededSince({ id }) {
+        looked.push(id);
+        return id === "origin";
+      },
+    };
+    const { result } = sweepTranscripts(shared, { ...sweep, limit: 9 });
+    expect(result).toEqual({ removed: 3, more: false });
+    expect(looked).toEqual(["b1", "origin", "b2", "b3"]);
   });
 });

@@ -38,7 +38,7 @@ export function viewOf(rows: Rows): View {
     oldSteps: () => [],
     organizationsOfOldSessions: () => [],
     sessionsInOrder: () => [],
-    hasBranchSince: () => false,
+    isNeededSince: () => false,
     holdsContent: () => true,
   };
 }

@@ -40,7 +40,7 @@ export function createCarryOut(state: State): CarryOut {
   };
 }
 
-/** Shared by the many rows that have no branches, holds, errors or corrections. */
+/** Shared by the many rows that have no holds, errors or corrections. */
 const none: readonly never[] = [];
 
 /** Writes the whole change, or throws before writing any of it. */
@@ -161,20 +161,22 @@ function removeStep(state: State, name: RowName): void {
 }
 
 function insertSession(state: State, record: SessionState): void {
-  const { id, organizationId, branchedFromSessionId } = record;
+  const { id, organizationId, historyFromSessionId } = record;
   const row: SessionRow = {
     id,
     organizationId,
     record,
-    branches: none,
+    branches: null,
+    heirs: null,
     parts: [],
     errors: none,
     holdsContent: false,
   };
   state.sessions.insert(row);
-  if (branchedFromSessionId !== null) {
-    const origin = sessionOf(state, { organizationId, id: branchedFromSessionId });
-    origin.branches = [...origin.branches, row];
+  if (historyFromSessionId !== null) {
+    const earlier = sessionOf(state, { organizationId, id: historyFromSessionId });
+    earlier.heirs ??= [];
+    earlier.heirs.push(row);
   }
   touchSession(state, row, record);
 }

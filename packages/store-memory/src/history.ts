@@ -70,7 +70,8 @@ export function createSessionRepository(state: State, carryOut: CarryOut): Sessi
   };
 }
 
-function sessionOf({ updated, inFlight, turnId, ...session }: SessionState): Session {
+function sessionOf(record: SessionState): Session {
+  const { updated, inFlight, turnId, rootSessionId, historyFromSessionId, ...session } = record;
   return session;
 }
 

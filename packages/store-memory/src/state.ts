@@ -168,8 +168,10 @@ export interface SecretRow {
 
 export interface SessionRow extends RowName {
   record: SessionState;
-  /** Sessions that branched from this one. */
-  branches: readonly SessionRow[];
+  /** All branches of the tree that grew from this one, by their heads. Null before the first. */
+  branches: Map<string, Set<SessionRow>> | null;
+  /** Sessions whose history begins with messages of this one. Null if there are none. */
+  heirs: SessionRow[] | null;
   /** Everything its Steps added, in the order it was written. */
   readonly parts: PartRow[];
   errors: readonly ErrorRow[];
@@ -283,6 +285,7 @@ const prefixDigits = 6;
 
 /** Makes a Session the most recently updated one of its key. */
 export function touchSession(state: State, session: SessionRow, record: SessionState): void {
+  if (record.rootSessionId !== null) moveBranch(state, session, record);
   session.record = { ...record, updated: ++state.updates };
   const { organizationId, keyId, source } = record;
   const recent = state.keys.get(organizationId, keyId)?.recent;
@@ -290,6 +293,22 @@ export function touchSession(state: State, session: SessionRow, record: SessionS
   const ofSource = recent.get(source) ?? new RecentSessions();
   if (!recent.has(source)) recent.set(source, ofSource);
   ofSource.touch(session, record);
+}
+
+/** Moves a branch to its new head among those of its tree. */
+function moveBranch(
+  state: State,
+  session: SessionRow,
+  { rootSessionId, head }: SessionState,
+): void {
+  const root = rootSessionId && state.sessions.get(session.organizationId, rootSessionId);
+  if (!root) return;
+  root.branches ??= new Map();
+  const before = root.branches.get(session.record.head);
+  before?.delete(session);
+  if (before?.size === 0) root.branches.delete(session.record.head);
+  const ofHead = root.branches.get(head) ?? new Set();
+  root.branches.set(head, ofHead.add(session));
 }
 
 /** The counters of all budgets. A counter starts with its first hold. */

@@ -3,6 +3,8 @@ import { claimKeyOf, type SessionRow, type State, turnOf } from "./state.ts";
 
 /** Hex characters of one chain value. */
 const width = 64;
+/** A branch is looked for among at least this many that match. */
+const maxMatches = 100;
 
 /** A state as rules read it. */
 export function viewOf(state: State): View {
@@ -33,8 +35,10 @@ export function viewOf(state: State): View {
       const values = Buffer.from(chain.buffer, chain.byteOffset, chain.byteLength);
       return recent ? matching(recent.prefixCandidates(values), chain) : [];
     },
-    matchingBranches: ({ organizationId, id }, chain) =>
-      matching(descendantsOf(state.sessions.get(organizationId, id)), chain),
+    matchingBranches({ organizationId, id, rootSessionId }, chain) {
+      const branches = state.sessions.get(organizationId, rootSessionId ?? id)?.branches;
+      return branches ? headedBy(branches, chain) : [];
+    },
     chainBefore: (record, end) => chainBefore(state, record, end),
     key: (organizationId, id) => state.keys.get(organizationId, id)?.key ?? null,
     step: (organizationId, id) => state.steps.get(organizationId, id)?.record ?? null,
@@ -66,8 +70,8 @@ function viewRetention(state: State): Omit<RetentionView, "session"> {
         .slice(0, limit)
         .map((organizationId) => ({ organizationId, mark: markOf(state, organizationId) })),
     sessionsInOrder: (organizationId, mark, limit) => inOrder(organizationId, mark).slice(0, limit),
-    hasBranchSince: ({ organizationId, id }, time) =>
-      descendantsOf(state.sessions.get(organizationId, id)).some(
+    isNeededSince: ({ organizationId, id }, time) =>
+      heirsOf(state.sessions.get(organizationId, id)).some(
         ({ record }) => record.updatedAt >= time,
       ),
     holdsContent: ({ organizationId, id }) =>
@@ -109,10 +113,22 @@ function matching(rows: readonly SessionRow[], chain: Uint8Array): readonly Sess
   return matches;
 }
 
-function descendantsOf(session: SessionRow | null): readonly SessionRow[] {
-  const descendants = [...(session?.branches ?? [])];
-  for (const row of descendants) descendants.push(...row.branches);
-  return descendants;
+/** The branches whose head is one of the chain's values, the longest first. */
+function headedBy(
+  branches: ReadonlyMap<string, ReadonlySet<SessionRow>>,
+  chain: Uint8Array,
+): readonly SessionState[] {
+  const values = Buffer.from(chain.buffer, chain.byteOffset, chain.byteLength).toString("hex");
+  const matches: SessionState[] = [];
+  for (let at = values.length - width; at >= 0 && matches.length < maxMatches; at -= width)
+    for (const { record } of branches.get(values.slice(at, at + width)) ?? []) matches.push(record);
+  return matches;
+}
+
+function heirsOf(session: SessionRow | null): readonly SessionRow[] {
+  const heirs = [...(session?.heirs ?? [])];
+  for (const row of heirs) heirs.push(...(row.heirs ?? []));
+  return heirs;
 }
 
 function chainBefore(state: State, { organizationId, id }: SessionState, end: number): Uint8Array {

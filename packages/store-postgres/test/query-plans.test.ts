@@ -211,7 +211,8 @@ describe("opening and settling read no more rows as the tables grow", () => {
     for (const index of [
       stepsByTime,
       stepsBySession,
-      "sessions_by_origin",
+      "branches_by_head",
+      "branches_by_history",
       "sessions_by_time",
       "sessions_by_key",
     ])
@@ -221,6 +222,46 @@ describe("opening and settling read no more rows as the tables grow", () => {
       expect(read.get(index), index).toBeLessThan(count * 6);
     expect(read.get("sessions_by_update")).toBeGreaterThan(count);
     expect(read.get("sessions_by_update")).toBeLessThan(count * 110 * 2);
+    await client.query(`DROP SCHEMA ${own} CASCADE`);
+  });
+});
+
+describe("a rewind of a named Session reads no more rows as its branches grow", () => {
+  it.each([
+    ["before any statistics", null],
+    ["with statistics", "ANALYZE"],
+  ] as const)("%s", async (name, command) => {
+    const own = `test_plans_branches_${name.replaceAll(" ", "_")}`;
+    const store = await createUnobserved(own);
+    await store.openStep(stepIntent("first"));
+    const root = "session of first";
+    const rewind = async (id: string): Promise<void> => {
+      const { transcript, ...intent } = stepIntent(id);
+      const named = { ...transcript, sessionId: root };
+      const opening = await store.openStep({ ...intent, transcript: named });
+      expect(opening).toMatchObject({ opened: true, branchedFromSessionId: root });
+      await store.settleStep(stepSettlement(id));
+    };
+    // By now the server has its plans.
+    for (let at = 0; at < 8; at++) await rewind(`early ${at}`);
+    await client.query(
+      `INSERT INTO ${own}.sessions (organization_id, id, user_id, key_id, source, head, length, created_at, updated_at,
+         updated, in_flight, turn_id, branched_from_session_id, common_length, root_session_id, history_from_session_id,
+         data_classes)
+       SELECT 'acme', 'branch ' || n, 'ada', 'key', 'api', sha256(CAST('' || n AS BYTEA)), 3, 1, 1, -n, 0, 'turn', $1, 1,
+         $1, $1, '[]'
+       FROM generate_series(1, 20000) AS n`,
+      [root],
+    );
+    if (command) await client.query(`${command} ${own}.sessions`);
+    const before = await rowsRead(own);
+    for (let at = 0; at < 8; at++) await rewind(`late ${at}`);
+    await store.close();
+    const after = await settledStatistics(own);
+    const read = ["sessions", "sessions_pkey", "branches_by_head", "branches_by_history"].map(
+      (name) => [name, (after.get(name) ?? 0) - (before.get(name) ?? 0)] as const,
+    );
+    expect(read.filter(([, rows]) => rows > 400)).toEqual([]);
     await client.query(`DROP SCHEMA ${own} CASCADE`);
   });
 });

@@ -89,7 +89,8 @@ function sessions({
       source ${text} NOT NULL, head ${bytes} NOT NULL, length ${integer} NOT NULL,
       created_at ${integer} NOT NULL, updated_at ${integer} NOT NULL, updated ${integer} NOT NULL,
       in_flight ${integer} NOT NULL, turn_id ${text} NOT NULL, branched_from_session_id ${text},
-      common_length ${integer} NOT NULL, data_classes ${text} NOT NULL, PRIMARY KEY (organization_id, id))${keyedTable}`,
+      common_length ${integer} NOT NULL, root_session_id ${text}, history_from_session_id ${text},
+      data_classes ${text} NOT NULL, PRIMARY KEY (organization_id, id))${keyedTable}`,
     // For lists, whose condition every row meets and no request states. Without it, PostgreSQL would also use these
     // indexes to find the Session of a request, and read every Session of its key.
     `CREATE INDEX sessions_by_time ON sessions (organization_id, updated) WHERE ${listed.sessions}`,
@@ -97,8 +98,11 @@ function sessions({
     `CREATE INDEX sessions_by_update ON sessions
       (organization_id, key_id, source, updated, length, in_flight, head, id)
       WHERE ${continued}`,
-    `CREATE INDEX sessions_by_origin ON sessions (organization_id, branched_from_session_id)
-      WHERE branched_from_session_id IS NOT NULL`,
+    // The head is first, because it alone leaves few rows: a tree may have any number of branches.
+    `CREATE INDEX branches_by_head ON sessions (head, organization_id, root_session_id)
+      WHERE root_session_id IS NOT NULL`,
+    `CREATE INDEX branches_by_history ON sessions (organization_id, history_from_session_id, updated_at)
+      WHERE history_from_session_id IS NOT NULL`,
     `CREATE TABLE ${turnsTable} (
       organization_id ${text} NOT NULL, id ${text} NOT NULL, session_id ${text} NOT NULL,
       PRIMARY KEY (organization_id, id))${keyedTable}`,

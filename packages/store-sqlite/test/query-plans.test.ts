@@ -38,8 +38,8 @@ function planOf(text: string): readonly string[] {
 
 /** The tables that SQLite scans to run a statement. */
 function tablesScanned(text: string): readonly string[] {
-  // Constant rows, a list parameter, the 100 candidates, the branches and the chain are not tables.
-  const scan = /^SCAN (?!CONSTANT ROW|g VIRTUAL TABLE|recent$|b$|link$)/;
+  // Constant rows, a list parameter, the 100 candidates, the messages, the heirs and the chain are not tables.
+  const scan = /^SCAN (?!CONSTANT ROW|g VIRTUAL TABLE|recent$|m$|message$|h$|heir$|link$)/;
   return planOf(text).filter((detail) => scan.test(detail));
 }
 
@@ -127,7 +127,7 @@ describe("no statement of a request scans a table or all rows of an organization
     "%s reads only due rows of each organization",
     (_, text) => {
       // The list of organizations is scanned in order, because any may have something due.
-      expect(planOf(text).filter((detail) => /^SCAN (?!o$|b$)/.test(detail))).toEqual([]);
+      expect(planOf(text).filter((detail) => /^SCAN (?!o$|h$|heir$)/.test(detail))).toEqual([]);
       expect([...organizationsRead(text)]).toEqual([]);
     },
   );

@@ -2,13 +2,15 @@ import type { Change, Decision, RowName, View } from "@tollgate/store-engine";
 import {
   createKnownRecent,
   createKnownRows,
+  erasureStatements,
   noteChange,
+  openStepStatements,
   type Reads,
   type SqlParameters,
   viewKnown,
   viewRows,
 } from "@tollgate/store-sql";
-import type { Connection } from "../database/connection.ts";
+import { type Connection, queryTimeouts } from "../database/connection.ts";
 import { PostgresFailure } from "../database/failure.ts";
 import { postgresDialect } from "../database/postgres-dialect.ts";
 import type { Repeatable, Retry } from "../database/retry.ts";
@@ -393,7 +395,7 @@ const unknown: View = {
   oldSteps: notKnown,
   organizationsOfOldSessions: notKnown,
   sessionsInOrder: notKnown,
-  hasBranchSince: notKnown,
+  isNeededSince: notKnown,
   holdsContent: notKnown,
 };
 
@@ -411,12 +413,18 @@ class MissingRow extends Error {
   }
 }
 
+/** Joins whose plan for small tables, once prepared, would be used for large ones. */
+const plannedEachTime: ReadonlySet<string> = new Set([
+  openStepStatements.matchingBranches,
+  erasureStatements.neededSince,
+]);
+
 /**
  * Answers a question about rows, and fetches each row it reads. After each fetch the question starts again with all the rows
  * fetched so far; the last run gives the answer.
  */
 async function askFetching<Answer>(
-  connection: Pick<Connection, "all">,
+  connection: Pick<Connection, "all" | "query">,
   question: (view: View) => Answer,
 ): Promise<Answer> {
   const fetched = new Map<string, readonly unknown[]>();
@@ -426,7 +434,11 @@ async function askFetching<Answer>(
       return question(view);
     } catch (error) {
       if (!(error instanceof MissingRow)) throw error;
-      fetched.set(error.key, await connection.all(error.text, error.parameters));
+      const { key, text, parameters } = error;
+      const rows = plannedEachTime.has(text)
+        ? connection.query(text, parameters, queryTimeouts.statement)
+        : connection.all(text, parameters);
+      fetched.set(key, await rows);
     }
   }
 }

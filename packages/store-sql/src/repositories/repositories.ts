@@ -106,9 +106,9 @@ function* transcriptOf(
 ): Script<readonly TranscriptPart[] | null> {
   const last = yield* readById(sessions, place, sessionRecordFromRow);
   if (!last) return null;
-  const origins = yield* originsOf(last);
+  const earlier = yield* historyOf(last);
   const parts: TranscriptPart[] = [];
-  for (const { session, end } of lineageOf({ session: (_, id) => origins.get(id) ?? null }, last)) {
+  for (const { session, end } of lineageOf({ session: (_, id) => earlier.get(id) ?? null }, last)) {
     const { organizationId: organization_id, id: session_id } = session;
     const parameters = { organization_id, session_id, end: Math.min(end, to), from };
     for (const row of yield* all(transcriptStatements.parts, parameters))
@@ -117,17 +117,17 @@ function* transcriptOf(
   return parts;
 }
 
-/** The Sessions whose content a Session's history starts with, by id. */
-function* originsOf(session: SessionState): Script<ReadonlyMap<string, SessionState>> {
-  const origins = new Map<string, SessionState>();
-  for (let at = session; at.branchedFromSessionId !== null && at.commonLength > 0; ) {
-    const name = { organization_id: at.organizationId, id: at.branchedFromSessionId };
+/** The other Sessions that a Session's history is read from, by id. */
+function* historyOf(session: SessionState): Script<ReadonlyMap<string, SessionState>> {
+  const earlier = new Map<string, SessionState>();
+  for (let at = session; at.historyFromSessionId !== null; ) {
+    const name = { organization_id: at.organizationId, id: at.historyFromSessionId };
     const row = yield* get(openStepStatements.session, name);
     if (row === undefined) break;
     at = sessionRecordFromRow(row);
-    origins.set(at.id, at);
+    earlier.set(at.id, at);
   }
-  return origins;
+  return earlier;
 }
 
 function partFromRow(row: unknown) {

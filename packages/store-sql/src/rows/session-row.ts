@@ -19,6 +19,8 @@ export const sessionColumns = [
   "turn_id",
   "branched_from_session_id",
   "common_length",
+  "root_session_id",
+  "history_from_session_id",
   "data_classes",
 ] as const;
 
@@ -39,6 +41,8 @@ export function sessionToRow(session: SessionState, updated: number): SqlParamet
     turn_id: session.turnId,
     branched_from_session_id: session.branchedFromSessionId,
     common_length: session.commonLength,
+    root_session_id: session.rootSessionId,
+    history_from_session_id: session.historyFromSessionId,
     data_classes: JSON.stringify(session.dataClasses),
   };
 }
@@ -70,6 +74,8 @@ export function sessionRecordFromRow(row: unknown): SessionState {
     updated: read.integer("updated"),
     inFlight: read.integer("in_flight") === 1,
     turnId: read.text("turn_id"),
+    rootSessionId: read.textOrNull("root_session_id"),
+    historyFromSessionId: read.textOrNull("history_from_session_id"),
   };
 }
 

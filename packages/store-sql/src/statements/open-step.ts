@@ -50,15 +50,19 @@ export const openStepStatements = {
   /** Joined in this order so that only the matching candidates are read. */
   recentMatches: `SELECT ${ofSession} FROM ${recentMatches(named, "CROSS JOIN sessions s")}
       AND s.organization_id = :organization_id AND s.id = recent.id`,
-  /** Joined in this order so that only the branches are read. */
-  matchingBranches: `WITH RECURSIVE branch (id) AS (
-      SELECT id FROM sessions
-        WHERE organization_id = :organization_id AND branched_from_session_id = :id
+  /**
+   * Looks for each value of the chain, so that the other branches of the tree are not read, however many there are. The
+   * root's own head only gives the values their type.
+   */
+  matchingBranches: `WITH RECURSIVE message (position, value) AS (
+      SELECT 0, head FROM sessions WHERE organization_id = :organization_id AND id = :root_session_id
       UNION ALL
-      SELECT s.id FROM branch b CROSS JOIN sessions s
-        WHERE s.organization_id = :organization_id AND s.branched_from_session_id = b.id)
-    SELECT ${ofSession} FROM branch b CROSS JOIN sessions s
-    WHERE s.organization_id = :organization_id AND s.id = b.id AND ${isBegunBy("s", named)}`,
+      SELECT position + 1, substr(coalesce(:chain, value), CAST(position * 32 + 1 AS INTEGER), 32)
+        FROM message WHERE position < :length)
+    SELECT ${ofSession} FROM message m CROSS JOIN sessions s
+    WHERE m.position > 0 AND s.organization_id = :organization_id AND s.head = m.value
+      AND s.root_session_id = :root_session_id
+    ORDER BY s.length DESC, s.updated DESC LIMIT ${maxCandidates}`,
   hasDecision: "SELECT id FROM decisions WHERE organization_id = :organization_id AND id = :id",
   insertLeaf: insertInto("leaves", leafColumns),
 } as const;

@@ -37,15 +37,14 @@ export const erasureStatements = {
   sessionsInOrder: `SELECT ${sessionColumns.join(", ")} FROM sessions
     WHERE organization_id = :organization_id AND ${listed.sessions} AND updated > :mark
     ORDER BY updated LIMIT :limit`,
-  /** Joined in this order so that only the branches are read. */
-  branchInUse: `WITH RECURSIVE branch (id) AS (
-      SELECT id FROM sessions
-        WHERE organization_id = :organization_id AND branched_from_session_id = :id
+  /** Joined in this order so that only those Sessions are read. */
+  neededSince: `WITH RECURSIVE heir (id, updated_at) AS (
+      SELECT id, updated_at FROM sessions
+        WHERE organization_id = :organization_id AND history_from_session_id = :id
       UNION ALL
-      SELECT s.id FROM branch b CROSS JOIN sessions s
-        WHERE s.organization_id = :organization_id AND s.branched_from_session_id = b.id)
-    SELECT s.id FROM branch b CROSS JOIN sessions s
-    WHERE s.organization_id = :organization_id AND s.id = b.id AND s.updated_at >= :before LIMIT 1`,
+      SELECT s.id, s.updated_at FROM heir h CROSS JOIN sessions s
+        WHERE s.organization_id = :organization_id AND s.history_from_session_id = h.id)
+    SELECT id FROM heir WHERE updated_at >= :before LIMIT 1`,
   heldContent: `SELECT step_id FROM transcript_parts
       WHERE organization_id = :organization_id AND session_id = :id AND length(salt) > 0
     UNION ALL SELECT step_id FROM attempt_errors

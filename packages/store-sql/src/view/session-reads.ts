@@ -40,8 +40,9 @@ export class SessionReads implements SessionView {
   }
 
   matchingBranches(session: SessionState, chain: Uint8Array): readonly SessionState[] {
-    const { organizationId: organization_id, id } = session;
-    const parameters = { organization_id, id, chain, length: chainLength(chain) };
+    const { organizationId: organization_id, id, rootSessionId } = session;
+    const root_session_id = rootSessionId ?? id;
+    const parameters = { organization_id, root_session_id, chain, length: chainLength(chain) };
     return this.#reads
       .all(openStepStatements.matchingBranches, parameters)
       .map(sessionRecordFromRow);

@@ -24,8 +24,8 @@ export function viewRetention(
       all(erasureStatements.sessionsInOrder, { organization_id: organizationId, mark, limit }).map(
         sessionRecordFromRow,
       ),
-    hasBranchSince: ({ organizationId, id }, time) =>
-      get(erasureStatements.branchInUse, { organization_id: organizationId, id, before: time }) !==
+    isNeededSince: ({ organizationId, id }, time) =>
+      get(erasureStatements.neededSince, { organization_id: organizationId, id, before: time }) !==
       undefined,
     holdsContent: ({ organizationId, id }) =>
       get(erasureStatements.heldContent, { organization_id: organizationId, id }) !== undefined,
