@@ -22,8 +22,8 @@ import {
 import { historyFrom } from "./sessions.ts";
 
 /**
- * Deletes an owner's response that has not expired, with the copy that a claim on an idempotency key keeps, and writes the
- * leaf. Returns whether it existed.
+ * Deletes an owner's unexpired response and the copy that is kept for its idempotency key, and writes the leaf. Returns
+ * whether the response existed.
  */
 export function deleteResponse(
   view: ResponseView,
@@ -54,12 +54,13 @@ export function sweepResponses(
   };
 }
 
-/** How many kept responses a change removes besides those that it was asked to. The sweep removes the rest. */
+/** How many kept responses a change removes in addition to those it was asked to remove. The sweep removes the rest. */
 const maxKeptRemoved = 32;
 
 /**
- * Removes responses. One that others are built on is kept for their histories, without its own answer, and nobody finds it.
- * It goes with the last of them. So removing one costs the same however much was built on it.
+ * Removes responses. A response that others are built on is only hidden: it loses its body and its input, and its messages
+ * stay for their histories. It is removed with the last of them. So removing a response costs the same however many others
+ * are built on it.
  */
 function removeResponses(view: ResponseView, removed: readonly LinkedResponse[]): Change {
   const named = new Map(removed.map((row) => [keyOf(row), row]));
@@ -71,7 +72,7 @@ function removeResponses(view: ResponseView, removed: readonly LinkedResponse[])
     view
       .continuations(organizationId, id, limit)
       .every((continuation) => gone.has(keyOf({ organizationId, id: continuation })));
-  /** The response that one is built on, if that one is to go once nothing is built on it. */
+  /** The response that this one is built on, if it should be removed once nothing is built on it. */
   const originOf = ({ organizationId, builtOn: id }: LinkedResponse): LinkedResponse | null => {
     if (id === null) return null;
     const other = named.get(keyOf({ organizationId, id }));
@@ -96,7 +97,7 @@ function removeResponses(view: ResponseView, removed: readonly LinkedResponse[])
       change.push({ write: "remove response", row: { organizationId, id } });
     }
   };
-  // Later ones first, because they are mostly built on earlier ones.
+  // Later ones first, because they are usually built on earlier ones.
   for (const row of removed.toReversed()) removeUpFrom(row);
   for (const row of removed) if (!gone.has(keyOf(row))) change.push(hidden(row, keptExpiry));
   return change;
@@ -177,7 +178,7 @@ function sweepOrganization(
   return { examined: old.length, removed: erased.size, change };
 }
 
-/** Erases a Session and those that store the beginning of its history, which it may have kept from being erased. */
+/** Erases a Session and those that store the beginning of its history: their content may have been kept only for it. */
 function eraseHistory(
   view: RetentionView,
   {

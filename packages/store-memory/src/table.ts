@@ -8,7 +8,7 @@ import {
 import type { RowName } from "@tollgate/store-engine";
 import { mapPage, pageOf } from "./page.ts";
 
-/** Rows sorted by time, then by the order written. */
+/** Rows sorted by time, then by the order in which they were inserted. */
 export interface Rows<Row extends RowName> {
   insert(row: Row): Entry<Row>;
   remove(entry: Entry<Row>): void;
@@ -18,7 +18,7 @@ export interface Rows<Row extends RowName> {
   all(query: Omit<RowsQuery<Row>, "direction">): readonly Row[];
   /** A page of matching rows. */
   page(query: RowsQuery<Row>, paging: StorePaging): StorePage<Row>;
-  /** The cursor behind a row, in either direction. */
+  /** The cursor that continues after a row, in either direction. */
   cursorOf(entry: Entry<Row>): string;
 }
 
@@ -44,7 +44,7 @@ interface Entry<Row> {
   readonly row: Row;
 }
 
-/** `timeOf` sorts the rows. The order of writing is not enough, because clocks differ and are set back. */
+/** Rows are sorted by `timeOf`. The order of insertion isn't enough, because clocks differ and can be set back. */
 export function createRows<Row extends RowName>(
   name: string,
   timeOf: (row: Row) => number = () => 0,
@@ -85,7 +85,7 @@ export function createTable<Row extends RowName>(
 ): Table<Row> {
   const sorted = createRows(name, timeOf);
   const byOrganization = new Map<string, Map<string, Entry<Row>>>();
-  /** The operations of a change name the same row again and again. */
+  /** The last row found or inserted, because the operations of one change look up the same row repeatedly. */
   let latest: Row | null = null;
 
   const rowsOf = (organizationId: string): Map<string, Entry<Row>> => {
@@ -145,7 +145,7 @@ function isIn(tenant: Tenant, { organizationId }: RowName): boolean {
   return tenant === null || organizationId === tenant;
 }
 
-/** The index where a page starts: at one end, or next to the last row of the previous page, even if that row is gone. */
+/** The index where a page starts: at one end, or right after the last row of the previous page, even if that row is gone. */
 function startOf(
   name: string,
   entries: readonly Entry<unknown>[],

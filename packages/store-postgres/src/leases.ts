@@ -5,19 +5,19 @@ import { databaseNow, postgresDialect } from "./database/postgres-dialect.ts";
 import { playTransaction, readLater, scriptsOn } from "./database/scripts.ts";
 import { createTransaction } from "./database/transaction.ts";
 
-/** Leases, and the Steps that open meanwhile. */
+/** The lease operations, coordinated with the Steps that are being opened. */
 interface Leases extends Pick<Store, "renewLease" | "lapsedSteps"> {
-  /** Opens a Step. The renewals that begin meanwhile wait for it. */
+  /** Opens a Step. Renewals that begin meanwhile wait for it, up to `maxOpening`. */
   whileOpening<Result>(open: () => Promise<Result>): Promise<Result>;
 }
 
 /**
- * How long a renewal waits for Steps that open, in milliseconds. Renewals are 5 s apart. A process whose last one is
- * more than 10 s old skips a round of recovering the Steps of others.
+ * How long a renewal waits for Steps that are being opened, in milliseconds. Renewals are 5 s apart, and a process whose
+ * last one is more than 10 s old skips a round of recovering other processes' Steps.
  */
 const maxOpening = 2_500;
 
-/** Lets a lease last longer. */
+/** Extends a lease, but keeps its renewal number. */
 const extend = `UPDATE processes
   SET lapses_at = CAST(:lasts AS BIGINT) + coalesce(CAST(:at AS BIGINT), ${databaseNow})
   WHERE id = :process_id`;
@@ -48,8 +48,8 @@ export function createLeases(database: Database): Leases {
       }
     },
     async renewLease(lease) {
-      // If a renewal names a Step whose row is written later, the row has the number of the renewal before, and the
-      // Step looks given up. If a Step takes too long, the lease only lasts longer, under the number of its rows.
+      // A row that is written after the renewal that names its Step has the previous renewal's number, so the Step looks
+      // given up. If a Step takes too long to open, this only extends the lease: its number stays that of the rows.
       const isNew = lease.renewal === 1;
       if (isNew || (await openings.ended(maxOpening))) await renewLease(lease);
       else await byIndex((connection) => connection.run(extend, lastsOf(lease)));
@@ -58,12 +58,12 @@ export function createLeases(database: Database): Leases {
   };
 }
 
-/** Steps that open, by the renewal before which they began. */
+/** The Steps that began to open between the same two renewals. */
 interface OpeningSteps {
   count: number;
 }
 
-/** Counts the Steps that open. */
+/** Counts the Steps that are being opened. */
 function createOpenings() {
   let latest: OpeningSteps = { count: 0 };
   let earlier: readonly OpeningSteps[] = [];
@@ -76,7 +76,7 @@ function createOpenings() {
     end(opening: OpeningSteps): void {
       if (--opening.count === 0) for (const check of [...waiting]) check();
     },
-    /** Resolves once all that have begun have ended: true, or false if that takes more than `longest` milliseconds. */
+    /** Resolves to true once all Steps that have begun to open are done, or to false after `longest` milliseconds. */
     ended(longest: number): Promise<boolean> {
       const begun = [...earlier, latest].filter(({ count }) => count > 0);
       earlier = begun;

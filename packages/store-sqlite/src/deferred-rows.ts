@@ -11,35 +11,35 @@ import type { SqliteConnection } from "./connection.ts";
 import { storeFailure } from "./failure.ts";
 
 /**
- * Rows that wait until the transaction reads or ends, so that rows of one table are written together, several of them by one
- * statement: new rows, the ends of Steps, and the last states of Sessions and counters.
+ * Rows that wait until the transaction reads their table or ends: new rows, the ends of Steps, and the last states of
+ * Sessions and counters. Rows of one table are then written together, several per statement.
  */
 export interface DeferredRows {
   /** `statement` inserts one row. */
   insert(statement: string, row: SqlParameters): void;
-  /** `statement` updates one row, which no other waiting statement writes. */
+  /** `statement` updates one row, after any waiting insert. No other waiting update may write that row. */
   update(statement: string, row: SqlParameters): void;
   setSession(session: SessionState, isNew: boolean): void;
   setCounter(counter: BudgetCounter): void;
   /**
    * Writes the waiting rows.
-   * @throws RowExists if a new Step or Session exists already
+   * @throws RowExists if a new Step or Session already exists
    */
   flush(): void;
-  /** Writes the waiting rows of the tables that a statement names. */
+  /** Writes the waiting rows of the tables that the statement `text` names or reads through a view. */
   flushFor(text: string): void;
   /** Drops the waiting rows after a rollback. */
   drop(): void;
 }
 
-/** Thrown when rows that were taken to be new exist already. */
+/** Thrown when rows that were expected to be new already exist. */
 export class RowExists extends Error {
   constructor(table: string) {
     super(`a new row of ${table} exists already`);
   }
 }
 
-/** Rows that wait, by the statement that writes one. */
+/** Waiting rows, grouped by the statement that writes one of them. */
 interface WaitingRows {
   add(statement: string, row: SqlParameters): void;
   flush(): void;
@@ -47,7 +47,7 @@ interface WaitingRows {
   drop(): void;
 }
 
-/** `write` writes all rows of a statement. */
+/** `write` writes all waiting rows of one statement. */
 function createWaitingRows(
   write: (statement: string, rows: readonly SqlParameters[]) => void,
 ): WaitingRows {
@@ -79,7 +79,7 @@ function createWaitingRows(
   };
 }
 
-/** A Session that waits, and whether its row is new. */
+/** A waiting Session, and whether its row is new. */
 interface WaitingSession {
   session: SessionState;
   readonly isNew: boolean;
@@ -104,7 +104,7 @@ function namesOf(statement: string): readonly string[] {
 
 const counterTable = tableOf(holdStatements.setCounter);
 const sessionTable = tableOf(writes.session.statement);
-/** Tables whose new rows must not exist yet. Rows of other tables may, or can't. */
+/** Tables whose new rows must not exist yet. In other tables, a new row may already exist, or never can. */
 const claimedTables: ReadonlySet<string> = new Set([sessionTable, writes.step.table]);
 
 export function createDeferredRows({

@@ -305,9 +305,9 @@ const maxWaitMs = 3_600_000;
 type HeaderValue = string | readonly string[] | undefined;
 
 /**
- * How long an upstream asks the client to wait, in milliseconds, at most an hour. Reads `retry-after-ms`, otherwise
- * `retry-after` in seconds or as a date. Null without a valid value. The names in `headers` are lower case, and `now` is in
- * milliseconds since the epoch.
+ * Returns how long an upstream asks the client to wait, in milliseconds, at most an hour. Reads `retry-after-ms`, otherwise
+ * `retry-after` in seconds or as a date. Returns null if neither has a valid value. The names in `headers` must be lower
+ * case, and `now` is in milliseconds since the epoch.
  */
 export function retryAfterMs(
   headers: Readonly<Record<string, HeaderValue>>,
@@ -325,7 +325,7 @@ function number(value: HeaderValue, unit: number): number | null {
 }
 
 function date(value: HeaderValue, now: number): number | null {
-  // Date.parse reads far more than HTTP dates, such as "-1".
+  // Date.parse accepts far more than HTTP dates, such as "-1".
   if (typeof value !== "string" || !/^[A-Z][a-z]{2}, .{10,30} GMT$/.test(value)) return null;
   const at = Date.parse(value);
   return Number.isNaN(at) ? null : Math.max(0, at - now);
@@ -341,21 +341,22 @@ const bounds: JsonBounds = {
 const smallText = 65_536;
 
 /**
- * Whether an upstream's JSON text, an event of a stream or a whole body, is too much to parse at once. The limits are
- * 400,000 values, 100,000 members, 100,000 levels, and 100,000 digits in one number. Providers call this before they parse
- * a text, and fail the call with `too_many_values` if it returns true.
+ * Whether an upstream's JSON text (an event of a stream, or a whole body) is too much to parse at once. The limits are
+ * 400,000 values, 100,000 members in all objects together, 100,000 levels of nesting, and 100,000 characters in one number.
+ * A text of up to 65,536 characters is never too much. Providers call this before they parse a text, and fail the call with
+ * `too_many_values` if it returns true.
  */
 export function isTooMuchJson(text: string): boolean {
   return text.length > smallText && measureJson(text, bounds) === null;
 }
 
-/** The values in the arguments of a request's tool calls that are parsed at once. */
+/** How many values are parsed at most in the arguments of one request's tool calls. */
 const maxArgumentValues = 100_000;
 
 /**
- * Creates a reader of the arguments of a request's tool calls, for providers that send them as values. It returns the value,
- * or undefined for arguments that aren't JSON or that exceed 100,000 values together with those read before. Send those as
- * text.
+ * Creates a function that parses the arguments of one request's tool calls, for providers that send them as values. It
+ * returns undefined for arguments that aren't JSON, that exceed the limits of `isTooMuchJson`, or that have more than 100,000
+ * values together with those read before. Send such arguments as text.
  */
 export function createArgumentsReader(): (text: string) => Json | undefined {
   let values = maxArgumentValues;

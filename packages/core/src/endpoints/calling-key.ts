@@ -6,8 +6,8 @@ import { orUnavailable } from "../pipeline/store-calls.ts";
 import { answerCaller, jsonHeaders, type RequestScope } from "./endpoint.ts";
 
 /**
- * GET /v1/key: what the calling key may do, and what its budgets and rate limits have left. It says nothing about other
- * callers, except how much of a shared budget is left.
+ * GET /v1/key: what the calling key may do, and how much of its budgets and rate limits is left. It reveals nothing about
+ * other callers, except how much of a shared budget or rate limit is left.
  */
 export function getKey(scope: RequestScope, request: GatewayRequest): Promise<GatewayResponse> {
   const { context } = scope;
@@ -53,7 +53,7 @@ function rateLimitObject({ rateLimit, state }: RateAllowance): object {
   };
 }
 
-/** Which of the caller's requests a scope counts; null for all. */
+/** Which of the caller's requests a scope counts. Null means all. */
 function countedRequests({ gateway, connection, model }: RateLimitScope): object {
   return {
     gateways: gateway === undefined ? null : [gateway].flat(),

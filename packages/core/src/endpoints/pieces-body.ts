@@ -5,14 +5,14 @@ import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import { endsInHalf } from "../kernel/surrogates.ts";
 import type { Ticket } from "../limits/admission.ts";
 
-/** The body of a text that may be long, as `bodyOfPieces`. */
+/** The body of an answer with a text that may be long. See `bodyOfPieces`. */
 export function bodyOfText(text: string, ticket: Ticket): GatewayResponse["body"] {
   return bodyOfPieces(slicesOf(text), ticket);
 }
 
 const sliceLength = 65_536;
 
-/** A text in slices, none of which ends within a character. */
+/** Splits a text into slices, but never within a character. */
 function* slicesOf(text: string): Generator<string> {
   for (let from = 0; from < text.length; ) {
     const slice = text.slice(from, from + sliceLength);
@@ -23,8 +23,8 @@ function* slicesOf(text: string): Generator<string> {
 }
 
 /**
- * Joins pieces to one text if it is short enough to keep. Otherwise they are written at the client's speed, and take their
- * room until then.
+ * Joins the pieces into one text if it is short enough to be kept for repeats. Otherwise the body writes them at the client's
+ * speed, and keeps their room in the process until it has written them or the client leaves.
  */
 export function bodyOfPieces(all: Iterable<string>, ticket: Ticket): GatewayResponse["body"] {
   const pieces = piecesOf(all);
@@ -38,7 +38,7 @@ export function bodyOfPieces(all: Iterable<string>, ticket: Ticket): GatewayResp
   return texts.join("");
 }
 
-/** Frees the room of bodies that nobody reads, once they are collected. */
+/** Frees the room of bodies that are never read, once they are garbage-collected. */
 const unread = new FinalizationRegistry<Ticket>((ticket) => ticket.release());
 
 class PiecesBody implements StreamBody {
@@ -69,7 +69,7 @@ class PiecesBody implements StreamBody {
   async #write(sink: TextSink): Promise<void> {
     while (!this.#isLeft && (this.#first.length > 0 || !this.#rest.isOver())) {
       await sink.write(this.#first.shift() ?? this.#rest.take());
-      // A socket that takes everything resolves without a turn of the event loop.
+      // If the socket accepts everything, `write` resolves without a turn of the event loop.
       await yieldToEventLoop();
     }
     if (this.#isLeft) return;
