@@ -39,6 +39,35 @@ describe("the content that a request refers to is limited like its own", () => {
     expect((await responses.get(third.id)).status).toBe(200);
   });
 
+  it("in memory, as if each request had brought it", async () => {
+    const { responses } = await start({ limits: { bytesInFlightPerKey: 1_000_000 } });
+    const { id, output } = await responses.create({ input: "x".repeat(300_000) });
+    const item = { type: "item_reference", id: `${id.replace("resp_", "msg_")}_i0` };
+    for (const refers of [{ previous_response_id: id }, { input: [item] }]) {
+      const answers = await Promise.all(
+        Array.from({ length: 8 }, () => responses.post({ ...refers, stream: true, store: false })),
+      );
+      const statuses = answers.map(({ status }) => status).sort();
+      expect(statuses).toEqual([200, 200, 200, 503, 503, 503, 503, 503]);
+      for (const answer of answers) await answer.text();
+    }
+    const small = { type: "item_reference", id: output[0]?.id };
+    expect((await responses.post({ input: [small] })).status).toBe(200);
+  });
+
+  it("in the size of the responses that contain it", async () => {
+    const { responses } = await start({ limits: { ...limits, messages: 100 } });
+    const references = await Promise.all(
+      Array.from({ length: 20 }, async () => {
+        const { output } = await responses.create({ input: "x".repeat(9_000) });
+        return { type: "item_reference", id: output[0]?.id };
+      }),
+    );
+    expect((await responses.post({ input: references.slice(0, 15) })).status).toBe(200);
+    const answer = await responses.post({ input: references });
+    expect(await failureOf(answer)).toMatchObject({ code: "request_too_large" });
+  });
+
   it("in reads, of which there is none after the first unknown response", async () => {
     const store = memoryStore();
     let reads = 0;

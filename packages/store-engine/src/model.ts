@@ -309,6 +309,7 @@ export const dueExpiry = 0;
 
 /** A stored response: linked to the one it continues, or with the messages before it if that one is gone. */
 export interface ResponseRecord extends StoredResponse {
+  readonly messages: Uint8Array;
   readonly builtOn: string | null;
   /** The messages before it, if it isn't linked: a JSON array in UTF-8. */
   readonly inherited: Uint8Array;

@@ -211,8 +211,10 @@ function insertError(state: State, error: ErrorRecord): void {
 
 function insertResponse(state: State, response: ResponseRecord): void {
   const { builtOn, idempotencyKeySha256 } = response;
+  const messages = new Uint8Array(response.messages);
   const inherited = new Uint8Array(response.inherited);
-  state.responses.set({ ...copyResponse(response), builtOn, inherited, idempotencyKeySha256 });
+  const copied = copyResponse(response);
+  state.responses.set({ ...copied, messages, builtOn, inherited, idempotencyKeySha256 });
 }
 
 function hideResponse(

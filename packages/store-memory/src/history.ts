@@ -292,7 +292,7 @@ export function createResponseRepository(
         .chain(row)
         .flatMap(({ inherited, messages }) => [inherited, messages])
         .map((bytes) => new Uint8Array(bytes));
-      return { response: copyResponse(row), messages: parts };
+      return { sessionId: row.sessionId, dataClass: row.dataClass, messages: parts };
     },
     delete: async (deletion) => carryOut((view) => deleteResponse(view, deletion)),
     sweep: async (query) => carryOut((view) => sweepResponses(view, query)),

@@ -396,8 +396,12 @@ function createResponses(): Responses {
       for (let at: ResponseRecord | null = last; at; at = previous(at)) newestFirst.push(at);
       return newestFirst.toReversed();
     },
-    continuations: (organizationId, id, limit) =>
-      [...(continuations.get(keyOf({ organizationId, id })) ?? [])].slice(0, limit),
+    continuations(organizationId, id, limit) {
+      const ids: string[] = [];
+      for (const one of continuations.get(keyOf({ organizationId, id })) ?? [])
+        if (ids.push(one) === limit) break;
+      return ids;
+    },
     expiredResponses(at, limit) {
       const expired = [...rows.values()].filter(
         ({ expiresAt }) => expiresAt > keptExpiry && expiresAt <= at,
@@ -432,6 +436,7 @@ function byExpiry(a: ResponseRecord, b: ResponseRecord): number {
 
 /** Copies a response and its bytes, so later changes to the original don't show. */
 export function copyResponse({
+  messages: _messages,
   builtOn: _builtOn,
   inherited: _inherited,
   idempotencyKeySha256: _key,
@@ -441,6 +446,5 @@ export function copyResponse({
     ...response,
     body: new Uint8Array(response.body),
     input: new Uint8Array(response.input),
-    messages: new Uint8Array(response.messages),
   };
 }

@@ -17,10 +17,13 @@ interface Leases extends Pick<Store, "renewLease" | "lapsedSteps"> {
  */
 const maxOpening = 2_500;
 
-/** Extends a lease, but keeps its renewal number. */
-const extend = `UPDATE processes
-  SET lapses_at = CAST(:lasts AS BIGINT) + coalesce(CAST(:at AS BIGINT), ${databaseNow})
-  WHERE id = :process_id`;
+/**
+ * Extends a lease, but keeps its renewal number. If it lapsed, and another process has removed it, it begins again with a
+ * number that no Step is older than.
+ */
+const extend = `INSERT INTO processes (id, renewal, lapses_at)
+  VALUES (:process_id, 0, CAST(:lasts AS BIGINT) + coalesce(CAST(:at AS BIGINT), ${databaseNow}))
+  ON CONFLICT (id) DO UPDATE SET lapses_at = excluded.lapses_at`;
 
 function lastsOf({ processId, at, until, clock }: LeaseRenewal): SqlParameters {
   return { process_id: processId, lasts: until - at, at: clock === "gateway" ? at : null };

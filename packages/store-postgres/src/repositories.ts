@@ -14,8 +14,8 @@ import {
   sweepTranscripts,
 } from "@tollgate/store-engine";
 import {
+  historyFromRows,
   openStepStatements,
-  readRow,
   responseFromRow,
   responseStatements,
   type SqlParameters,
@@ -58,10 +58,7 @@ export function createResponseRepository(database: Database): ResponseRepository
           responseStatements.history,
           liveParameters(owner, id, at),
         );
-        const last = rows.at(-1);
-        return last === undefined
-          ? null
-          : { response: responseFromRow(last), messages: rows.flatMap(messagesOf) };
+        return historyFromRows(rows);
       }),
     delete(deletion) {
       const { organizationId } = deletion.owner;
@@ -78,12 +75,6 @@ export function createResponseRepository(database: Database): ResponseRepository
 
 function liveParameters({ organizationId, userId, keyId }: Owner, id: string, at: number) {
   return { organization_id: organizationId, user_id: userId, key_id: keyId, id, at };
-}
-
-/** The messages of removed responses that this one inherited, and its own. */
-function messagesOf(row: unknown): readonly Uint8Array[] {
-  const read = readRow(row);
-  return [read.bytes("inherited"), read.bytes("messages")];
 }
 
 /** Drops whole partitions of old Steps, and removes row by row what no partition holds. */

@@ -104,6 +104,24 @@ it("extends a lease under its former number while a Step takes long to open", as
   expect(await lapsed()).toHaveLength(2);
 });
 
+it("begins a lapsed lease again while a Step takes long to open", async () => {
+  const { schema, store, peer } = await openStores();
+  await store.settleStep(stepSettlement("step"));
+  await store.renewLease({ ...beat("busy", 0), at: 0, until: -1 });
+  // Nothing of the process is open, so a peer's first renewal removes it.
+  await peer.renewLease(beat("other", 0));
+  const steps = [{ organizationId: "acme", stepId: "slow", outputTokens: null }];
+  const opening = await withClient(async (client) => {
+    await client.query(`BEGIN; LOCK TABLE ${schema}.steps IN SHARE MODE`);
+    const slow = store.openStep({ ...stepIntent("slow"), process: { id: "busy", renewal: 1 } });
+    await store.renewLease({ ...beat("busy", 0), renewal: 2, steps });
+    await client.query("COMMIT");
+    return slow;
+  });
+  expect(opening).toMatchObject({ opened: true });
+  expect(await peer.lapsedSteps({ at: Date.now(), clock: "store", limit: 9 })).toEqual([]);
+});
+
 it("renews the lease of many open Steps in one statement", async () => {
   const { schema, store } = await openStores();
   const ids = Array.from({ length: 200 }, (_, at) => `step ${at}`);

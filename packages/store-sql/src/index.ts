@@ -12,7 +12,12 @@ export { decisionColumns, decisionFromRow, decisionToRow, verdictOf } from "./ro
 export { errorToRow } from "./rows/error-row.ts";
 export { leafToRow } from "./rows/leaf-row.ts";
 export { partToRow } from "./rows/part-row.ts";
-export { hiddenResponseToRow, responseFromRow, responseRecordToRow } from "./rows/response-row.ts";
+export {
+  hiddenResponseToRow,
+  historyFromRows,
+  responseFromRow,
+  responseRecordToRow,
+} from "./rows/response-row.ts";
 export { readRow } from "./rows/row-reader.ts";
 export {
   sessionColumns,

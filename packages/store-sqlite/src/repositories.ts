@@ -24,6 +24,7 @@ import {
   continued,
   decisionColumns,
   decisionFromRow,
+  historyFromRows,
   lists,
   type PagedList,
   pageFrom,
@@ -245,10 +246,7 @@ export function createResponseRepository(database: Database): ResponseRepository
     history: (owner, id, at) =>
       database.read((connection) => {
         const rows = connection.all(responseStatements.history, liveParameters(owner, id, at));
-        const last = rows.at(-1);
-        return last === undefined
-          ? null
-          : { response: responseFromRow(last), messages: rows.flatMap(messagesOf) };
+        return historyFromRows(rows);
       }),
     delete: (deletion) =>
       database.erase(({ carryOut }) => carryOut((view) => deleteResponse(view, deletion))),
@@ -259,10 +257,4 @@ export function createResponseRepository(database: Database): ResponseRepository
 
 function liveParameters({ organizationId, userId, keyId }: Owner, id: string, at: number) {
   return { organization_id: organizationId, user_id: userId, key_id: keyId, id, at };
-}
-
-/** The messages of a response: those of removed responses before it, then its own. */
-function messagesOf(row: unknown): readonly Uint8Array[] {
-  const read = readRow(row);
-  return [read.bytes("inherited"), read.bytes("messages")];
 }

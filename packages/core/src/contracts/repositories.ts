@@ -308,9 +308,8 @@ export interface ResponseRepository {
   sweep(query: { readonly at: number; readonly limit: number }): Promise<number>;
 }
 
-/** A stored response, and its conversation up to and including it. */
-export interface ResponseHistory {
-  readonly response: StoredResponse;
+/** Where a stored response belongs, and its conversation up to and including it. */
+export interface ResponseHistory extends Pick<StoredResponse, "sessionId" | "dataClass"> {
   readonly messages: readonly Uint8Array[];
 }
 

@@ -247,6 +247,8 @@ export interface StepSettlement {
 
 /** A response to store, with the whole history it was built on. */
 export interface ResponseDraft extends StoredResponse {
+  /** The messages it adds to the conversation, first input, then output, as a JSON array in UTF-8. */
+  readonly messages: Uint8Array;
   /**
    * All messages before its own, as a JSON array in UTF-8. Stored only if the response it continues is gone by then.
    * Otherwise the history is read through that response, and no message is stored twice.

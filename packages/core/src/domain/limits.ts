@@ -35,8 +35,9 @@ export interface Limits {
   /** Requests that are answered at once. Further ones get 503 `overloaded`. */
   readonly openRequests: number;
   /**
-   * The request bodies of all open requests together, and of one key's. Calls for embeddings add the vectors that they may get,
-   * until their clients have read them. Further ones get 503 `overloaded`.
+   * The request bodies of all open requests together, and of one key's, with the stored content that they continue or refer
+   * to. Calls for embeddings add the vectors that they may get, and reads of stored responses their answers, until their
+   * clients have read them. Further ones get 503 `overloaded`.
    */
   readonly bytesInFlight: number;
   readonly bytesInFlightPerKey: number;

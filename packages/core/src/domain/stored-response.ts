@@ -15,6 +15,4 @@ export interface StoredResponse {
   readonly body: Uint8Array;
   /** Its own input items with their ids, as a JSON array in UTF-8. */
   readonly input: Uint8Array;
-  /** The messages it adds to the conversation, first input, then output, as a JSON array in UTF-8. */
-  readonly messages: Uint8Array;
 }

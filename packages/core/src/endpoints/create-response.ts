@@ -70,8 +70,9 @@ function callOf(
     ...commonOf(scope, request, claimed),
     endpoint: "responses",
     repeatsAnswer: true,
-    prepare: async () => {
-      const conversation = await findConversation(context, caller, call, known);
+    prepare: async (room) => {
+      const reading = { context, caller, room };
+      const conversation = await findConversation(reading, call, known);
       return {
         ...prepared(context, { caller, call, conversation }),
         known: known && knownTo(known, call),

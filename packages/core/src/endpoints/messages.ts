@@ -74,6 +74,7 @@ export async function countMessageTokens(
     const { tokens, from, dataClass, decisionId } = await countTokens(
       context,
       callOf(scope, request, { caller, read, claim: null }),
+      ticket,
     );
     const headers = {
       ...jsonHeaders(),

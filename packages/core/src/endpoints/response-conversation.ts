@@ -5,6 +5,7 @@ import type { Message } from "../domain/message.ts";
 import type { StoredResponse } from "../domain/stored-response.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { isLarge, yieldToEventLoop } from "../kernel/event-loop.ts";
+import type { Ticket } from "../limits/admission.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import { orUnavailable } from "../pipeline/store-calls.ts";
 import type { CachedConversation } from "../sessions/conversation-cache.ts";
@@ -28,6 +29,13 @@ export interface Conversation {
   readonly sessionId: string | null;
 }
 
+/** Whose stored content is read, and where it takes room. */
+interface Reading {
+  readonly context: GatewayContext;
+  readonly caller: Owner;
+  readonly room: Pick<Ticket, "grow">;
+}
+
 /**
  * Finds the stored responses that a request refers to, among the caller's own (sections 2.5 to 2.7). Together they may be
  * as large as a request that repeats them all.
@@ -35,30 +43,31 @@ export interface Conversation {
  * expired and unknown ids; `request_too_large`; `invalid_value` for too many messages
  */
 export async function findConversation(
-  context: GatewayContext,
-  caller: Owner,
+  reading: Reading,
   call: ResponseCall,
   known: CachedConversation<InputItem> | null,
 ): Promise<Conversation> {
+  const { context, caller } = reading;
   const { limits } = context;
   const previous = await previousOf(context, caller, call.previousResponseId);
   const storedBytes = previous?.messages.reduce((bytes, { length }) => bytes + length, 0) ?? 0;
+  const left = limits.imageBodyBytes - storedBytes;
+  if (left < 0) throw conversationTooLarge(limits.imageBodyBytes);
+  reading.room.grow(storedBytes);
   if (isLarge(storedBytes)) await yieldToEventLoop();
-  const room = limits.imageBodyBytes - storedBytes;
-  if (room < 0) throw conversationTooLarge(limits.imageBodyBytes);
-  const { items, dataClasses } = await resolveInput(context, caller, { input: call.input, room });
+  const { items, dataClasses } = await resolveInput(reading, call.input, left);
   const history = await messagesOf(previous?.messages ?? []);
   const messages = known
     ? [...known.messages, ...toMessages(items.slice(known.items.length))]
     : toMessages(items);
   if (history.length + messages.length > limits.messages) throw tooManyMessages(limits.messages);
-  const referred = [...dataClasses, ...(previous ? [previous.response.dataClass] : [])];
+  const referred = [...dataClasses, ...(previous ? [previous.dataClass] : [])];
   return {
     history,
     items,
     messages,
     dataClass: highestClass(context.dataClasses, referred),
-    sessionId: previous?.response.sessionId ?? null,
+    sessionId: previous?.sessionId ?? null,
   };
 }
 
@@ -106,20 +115,24 @@ interface ResolvedInput {
   readonly dataClasses: readonly string[];
 }
 
+/** How many times as large as a request the stored responses may be that are read to find the items it refers to. */
+const readsPerRequest = 8;
+
 /**
  * Replaces references by their items, which must belong to the caller's own live responses. Reads one response at a time.
- * All items together may take `room` bytes as JSON, because a short request can refer to many items, and to the same one
- * many times.
+ * All items together may take `left` bytes as JSON, because a short request can refer to many items, and to the same one
+ * many times. The responses that contain them are read whole, so they have a limit, too.
  * @throws GatewayError `item_not_found`, or `request_too_large`
  */
 async function resolveInput(
-  context: GatewayContext,
-  caller: Owner,
-  { input, room }: { readonly input: readonly InputItem[]; readonly room: number },
+  { context, caller, room }: Reading,
+  input: readonly InputItem[],
+  left: number,
 ): Promise<ResolvedInput> {
   const itemsById = new Map<string, StoredItem>();
   const dataClasses: string[] = [];
-  let left = room;
+  let free = left;
+  let unread = readsPerRequest * context.limits.imageBodyBytes;
   for (const [responseId, references] of referencesByResponse(input)) {
     const response = await orUnavailable(
       context.store.responses.get(caller, responseId, context.clock.now()),
@@ -127,14 +140,19 @@ async function resolveInput(
     // The first reference to it is the one that the error names, so the rest needs no reading.
     if (!response) break;
     dataClasses.push(response.dataClass);
+    const size = response.body.length + response.input.length;
+    unread -= size;
+    if (unread < 0) throw conversationTooLarge(context.limits.imageBodyBytes);
+    if (isLarge(size)) await yieldToEventLoop();
     for (const item of itemsOf(response)) {
       const times = references.filter((id) => id === item.id).length;
       if (times === 0) continue;
-      left -= times * Buffer.byteLength(JSON.stringify(item));
-      if (left < 0) throw conversationTooLarge(context.limits.imageBodyBytes);
+      free -= times * Buffer.byteLength(JSON.stringify(item));
+      if (free < 0) throw conversationTooLarge(context.limits.imageBodyBytes);
       itemsById.set(item.id, item);
     }
   }
+  room.grow(left - free);
   const items = input.map((item, at) =>
     item.type === "item_reference" ? (itemsById.get(item.id) ?? notFound(at)) : item,
   );

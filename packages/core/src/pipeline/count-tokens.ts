@@ -1,5 +1,6 @@
 import type { Caller } from "../domain/caller.ts";
 import { orTimeout } from "../kernel/bounded-wait.ts";
+import type { Ticket } from "../limits/admission.ts";
 import { connectionRequired, type ModelRoute } from "../routing/route.ts";
 import { classify } from "../sensitivity/classify.ts";
 import type { GatewayContext } from "./context.ts";
@@ -30,6 +31,7 @@ const maxWaitMs = 10_000;
 export async function countTokens(
   context: GatewayContext,
   call: GovernedCall,
+  room: Pick<Ticket, "grow">,
 ): Promise<CountedTokens> {
   const { caller, model } = call;
   const { dataClasses, headerNames } = context;
@@ -40,7 +42,7 @@ export async function countTokens(
   const { connection } = route;
   if (!(await isConnected(context, caller, { gateway: route.model.gateway, connection })))
     throw connectionRequired();
-  const current = withClientState(call, await call.prepare());
+  const current = withClientState(call, await call.prepare(room));
   const routed = decideRoute(context, current, { route, dataClass, first: null });
   const { decision, inputTokens } = routed;
   if (decision.effect === "deny") {

@@ -14,6 +14,7 @@ import type { EmbeddingRequest } from "../domain/embedding.ts";
 import type { Message } from "../domain/message.ts";
 import type { DroppedFields, EndpointName } from "../domain/step.ts";
 import type { Usage } from "../domain/usage.ts";
+import type { Ticket } from "../limits/admission.ts";
 import type { SlotShare } from "../limits/slots.ts";
 import type { CachedConversation } from "../sessions/conversation-cache.ts";
 import type { StateSeal } from "../sessions/state-seal.ts";
@@ -43,8 +44,11 @@ export interface GovernedCall {
   readonly droppedFields: DroppedFields;
   /** Aborts when the client leaves. */
   readonly signal: ClientSignal;
-  /** Finds everything the request refers to. Called once, after the model and the named ids are found valid. */
-  readonly prepare: () => PreparedRequest | Promise<PreparedRequest>;
+  /**
+   * Finds everything the request refers to, and takes room for the stored content that it finds. Called once, after the model
+   * and the named ids are found valid.
+   */
+  readonly prepare: (room: Pick<Ticket, "grow">) => PreparedRequest | Promise<PreparedRequest>;
 }
 
 /** The request for the model, and the part of it that belongs to the Session. */

@@ -69,7 +69,7 @@ export async function execute(
     if (!(connected instanceof Promise ? await connected : connected)) throw connectionRequired();
   }
   if (call.sessionId !== null || call.turnId !== null) await requireOwned(context.store, call);
-  const preparing = call.prepare();
+  const preparing = call.prepare(ticket);
   const prepared = preparing instanceof Promise ? await preparing : preparing;
   const initial = withClientState(
     call,

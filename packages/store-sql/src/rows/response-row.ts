@@ -1,4 +1,4 @@
-import type { StoredResponse } from "@tollgate/core/store";
+import type { ResponseHistory, StoredResponse } from "@tollgate/core/store";
 import type { ResponseRecord, RowName } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
@@ -18,13 +18,12 @@ export const responseColumns = [
   "expires_at",
   "body",
   "input",
-  "messages",
 ] as const;
 
-/** The columns of a stored response, with its link or its inherited items. */
+/** The columns of a stored response, with what its history needs. */
 export const responseRecordColumns = [
   ...responseColumns,
-  ...["built_on", "inherited", "idempotency_key"],
+  ...["messages", "built_on", "inherited", "idempotency_key"],
 ] as const;
 
 /** A stored response as the parameters of its row. */
@@ -42,15 +41,15 @@ function responseToRow(response: StoredResponse): SqlParameters {
     expires_at: response.expiresAt,
     body: response.body,
     input: response.input,
-    messages: response.messages,
   };
 }
 
 /** A stored response with what its history needs, as the parameters of its row. */
 export function responseRecordToRow(response: ResponseRecord): SqlParameters {
-  const { builtOn, inherited, idempotencyKeySha256 } = response;
+  const { messages, builtOn, inherited, idempotencyKeySha256 } = response;
   return {
     ...responseToRow(response),
+    messages,
     built_on: builtOn,
     inherited,
     idempotency_key: idempotencyKeySha256 && fromHex(idempotencyKeySha256),
@@ -90,6 +89,19 @@ export function responseFromRow(row: unknown): StoredResponse {
     expiresAt: read.integer("expires_at"),
     body: read.bytes("body"),
     input: read.bytes("input"),
-    messages: read.bytes("messages"),
+  };
+}
+
+/** The history in the rows of a response and of those it is built on, oldest first. Null if there are none. */
+export function historyFromRows(rows: readonly unknown[]): ResponseHistory | null {
+  if (rows.length === 0) return null;
+  const last = readRow(rows.at(-1));
+  return {
+    sessionId: last.text("session_id"),
+    dataClass: last.text("data_class"),
+    messages: rows.flatMap((row) => {
+      const read = readRow(row);
+      return [read.bytes("inherited"), read.bytes("messages")];
+    }),
   };
 }

@@ -7,13 +7,6 @@ const columns = responseColumns.join(", ");
 const live = `organization_id = :organization_id AND id = :id
   AND user_id = :user_id AND key_id = :key_id AND expires_at > :at`;
 
-/** Reads only the requested response of a chain in full. */
-const chained = responseColumns.map((column) =>
-  column === "body" || column === "input"
-    ? `CASE link.distance WHEN 0 THEN r.${column} END AS ${column}`
-    : `r.${column}`,
-);
-
 /** Reads of stored responses. */
 export const responseStatements = {
   get: `SELECT ${columns} FROM responses WHERE ${live}`,
@@ -26,7 +19,7 @@ export const responseStatements = {
       UNION ALL
       SELECT r.id, r.built_on, link.distance + 1 FROM chain link CROSS JOIN responses r
         WHERE r.organization_id = :organization_id AND r.id = link.built_on)
-    SELECT ${chained.join(", ")}, r.inherited FROM chain link CROSS JOIN responses r
+    SELECT r.session_id, r.data_class, r.inherited, r.messages FROM chain link CROSS JOIN responses r
       WHERE r.organization_id = :organization_id AND r.id = link.id
     ORDER BY link.distance DESC`,
   /** A response without its content, expired or not. */
