@@ -61,8 +61,8 @@ function foundSession({ id, dataClasses }: SessionState, commonLength: number): 
 /** Continues a named Session or the branch of it that matches the request, or else starts a new branch. */
 function continueNamed(view: SessionView, session: SessionState, chain: Uint8Array): Assignment {
   if (isPrefix(session, chain)) return { kind: "continue", session };
-  const branch = pickLongest(
-    view.matchingBranches(session, chain).filter((match) => descendsFrom(view, match, session)),
+  const branch = longestFirst(view.matchingBranches(session, chain)).find((match) =>
+    descendsFrom(view, match, session),
   );
   if (branch) return { kind: "continue", session: branch };
   const commonLength = commonPrefix(chainOf(view, session), chain);
@@ -105,7 +105,9 @@ function continueMatching(
       : ifOwned(owner, view.session(owner.organizationId, previousSessionId));
   const matches = view.recentMatches(owner, source, chain);
   const candidates = considered && isPrefix(considered, chain) ? [...matches, considered] : matches;
-  const session = pickLongest(candidates.filter((candidate) => !isSameInFlight(candidate, chain)));
+  const [session] = longestFirst(
+    candidates.filter((candidate) => !isSameInFlight(candidate, chain)),
+  );
   return session ? { kind: "continue", session } : { kind: "create" };
 }
 
@@ -119,11 +121,10 @@ function isPrefix({ length, head }: SessionState, chain: Uint8Array): boolean {
   return length > 0 && length <= chainLength(chain) && chainHead(chain, length) === head;
 }
 
-function pickLongest(sessions: readonly SessionState[]): SessionState | null {
-  return sessions.reduce<SessionState | null>((best, session) => {
-    if (!best || session.length > best.length) return session;
-    return session.length === best.length && session.updated > best.updated ? session : best;
-  }, null);
+/** Equally long ones in the order of their updates, the latest first. */
+function longestFirst(sessions: readonly SessionState[]): readonly SessionState[] {
+  if (sessions.length < 2) return sessions;
+  return [...sessions].sort((a, b) => b.length - a.length || b.updated - a.updated);
 }
 
 function ifOwned(owner: Owner, session: SessionState | null): SessionState | null {

@@ -65,6 +65,28 @@ export function namedSessionTests(test: ContractTest): void {
     expect(followed.sessionId).toBe(grandchild.sessionId);
   });
 
+  test("follows only its own branches, even if another's history is equal", async ({
+    store,
+    intents,
+  }) => {
+    const { exchange, open } = createConversation(store, intents);
+    const { sessionId } = await exchange([user("a")], [assistant("b")]);
+    const same = [user("same"), assistant("x")];
+    const children: string[] = [];
+    const grandchildren: string[] = [];
+    for (const name of ["first", "second"]) {
+      const child = await exchange([user(name)], [assistant("c")], { sessionId });
+      const named = { sessionId: child.sessionId };
+      children.push(child.sessionId);
+      grandchildren.push((await exchange(same.slice(0, 1), same.slice(1), named)).sessionId);
+    }
+    for (const place of [0, 1]) {
+      const named = { sessionId: children[place] ?? "" };
+      const followed = await open([...same, user(`on ${place}`)], named);
+      expect(followed.sessionId).toBe(grandchildren[place]);
+    }
+  });
+
   test("branches without new messages if the request is a prefix of the named Session", async ({
     store,
     intents,

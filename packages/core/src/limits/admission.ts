@@ -263,6 +263,7 @@ export class Ticket {
    * @throws GatewayError `overloaded`
    */
   grow(bytes: number): void {
+    if (bytes === 0) return;
     this.#admission.requireBytes(this.#key, bytes, this.#bytes);
     this.#bytes += bytes;
     this.#admission.add(this.#key, 0, bytes);
