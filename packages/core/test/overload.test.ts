@@ -255,6 +255,18 @@ describe("a busy process", () => {
   });
 });
 
+it("frees the room of requests whose key was rotated while they came", async () => {
+  const test = await createTestGateway({ maintenance: false, limits: { openings: 4 } });
+  const { organizationId } = test.key;
+  const { key, chat } = await test.createKey();
+  expect(await statusOf(test.gateway.fetch(chat()))).toBe(200);
+  await test.gateway.keys.rotate({ organizationId, id: key.id });
+  const answers = Array.from({ length: 8 }, () => statusOf(test.gateway.fetch(chat())));
+  expect(new Set(await Promise.all(answers))).toEqual(new Set([401]));
+  expect(test.gateway.status().admitted).toBe(0);
+  expect(await statusOf(test.gateway.fetch(test.chat()))).toBe(200);
+});
+
 describe("a caller in the same process", () => {
   it("that asks again at once leaves the event loop its turns", async () => {
     const test = await busyGateway({ limits: { bytesInFlightPerKey: 2_500 } });

@@ -1,3 +1,5 @@
+import type { Store } from "@tollgate/core/store";
+import { memoryStore } from "@tollgate/store-memory";
 import { checkDump, createTestGateway, dumpStore, type TestGateway } from "@tollgate/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type Duration, type GatewayOptions, parseDuration } from "../src/index.ts";
@@ -126,4 +128,23 @@ describe.each(stores)("retention on %s", (_name, open) => {
       (await leavesOf(test, "transcripts.erased")).length === 1;
     while (!(await isSwept())) await new Promise((resolve) => setImmediate(resolve));
   });
+});
+
+it("leaves the event loop its turns between chunks of a sweep", async () => {
+  const store = memoryStore();
+  let [chunks, turns] = [0, 0];
+  const expiring: Store = {
+    ...store,
+    responses: {
+      ...store.responses,
+      async sweep({ limit }) {
+        setImmediate(() => turns++);
+        return ++chunks < 20 ? limit : 0;
+      },
+    },
+  };
+  const { gateway } = await createTestGateway({ store: expiring, maintenance: false });
+  await gateway.sweep();
+  expect(chunks).toBe(20);
+  expect(turns).toBeGreaterThanOrEqual(19);
 });

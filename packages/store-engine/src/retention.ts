@@ -193,14 +193,15 @@ function eraseHistory(
     readonly needed: Set<string>;
   },
 ): void {
-  for (let at: SessionState | null = session; at && !erased.has(at.id); ) {
-    if (needed.has(at.id)) return;
+  for (let at: SessionState | null = session; at; at = historyFrom(view, at)) {
+    if (erased.has(at.id) || needed.has(at.id)) return;
+    // Once its content is gone, nobody looks again who needed it: any number of Sessions may have.
+    if (!view.holdsContent(at)) continue;
     // A Session in use needs the content that its history begins with.
     if (at.updatedAt >= before || view.isNeededSince(at, before)) {
       needed.add(at.id);
       return;
     }
-    if (view.holdsContent(at)) erased.add(at.id);
-    at = historyFrom(view, at);
+    erased.add(at.id);
   }
 }

@@ -127,7 +127,12 @@ export async function answerGoverned<Item, Call>(
       const isLast = !(error instanceof KeyChanged) || runs === maxRuns;
       if (isLast) ticket.release();
       if (error instanceof GatewayError && spared.has(error.code)) throw error;
-      caller = await orUnavailable(authenticator.authenticateFresh(credential));
+      try {
+        caller = await orUnavailable(authenticator.authenticateFresh(credential));
+      } catch (refused) {
+        ticket.release();
+        throw refused;
+      }
       if (!(error instanceof KeyChanged)) throw error;
       if (isLast) throw evidenceUnavailable(error);
     }

@@ -5,6 +5,8 @@ import { createLeaf } from "../evidence/leaves.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
 import type { GatewayResponse } from "../http/gateway-response.ts";
 import { queryOf } from "../http/path-after-v1.ts";
+import { isLarge, yieldToEventLoop } from "../kernel/event-loop.ts";
+import type { Ticket } from "../limits/admission.ts";
 import { orUnavailable } from "../pipeline/store-calls.ts";
 import { listInputItems as listItems } from "../wire/responses/input-items.ts";
 import { isResponseId } from "../wire/responses/item-ids.ts";
@@ -20,7 +22,7 @@ export function getResponse(
   return answerCaller(scope, request, async (caller, ticket) => {
     const response = await ownResponse(scope, caller, id);
     refuseResuming(queryOf(request.url));
-    ticket.grow(response.body.length);
+    await takeRoom(response.body, ticket);
     const body = Buffer.from(response.body).toString();
     // A damaged record must fail instead of looking like an answer.
     JSON.parse(body);
@@ -62,11 +64,17 @@ export function listInputItems(
 ): Promise<GatewayResponse> {
   return answerCaller(scope, request, async (caller, ticket) => {
     const response = await ownResponse(scope, caller, id);
-    ticket.grow(response.input.length);
+    await takeRoom(response.input, ticket);
     const items = JSON.parse(Buffer.from(response.input).toString());
     const body = listItems(items, queryOf(request.url));
     return { status: 200, headers: jsonHeaders(), body: bodyOfText(body, ticket) };
   });
+}
+
+/** Takes room for bytes that are parsed next, and lets other requests in before a long time of that. */
+async function takeRoom({ length }: Uint8Array, ticket: Ticket): Promise<void> {
+  ticket.grow(length);
+  if (isLarge(length)) await yieldToEventLoop();
 }
 
 /** POST …/cancel and …/compact: Tollgate offers neither background responses nor compaction (section 4.6). */

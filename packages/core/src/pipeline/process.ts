@@ -16,6 +16,7 @@ import { claimExpiry } from "../idempotency/claim.ts";
 import type { LastUsed } from "../identity/last-used.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import { type Duration, parseDuration } from "../kernel/duration.ts";
+import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "./context.ts";
 import { foldableUntil, foldUsage } from "./fold-usage.ts";
 import { orUnavailable } from "./store-calls.ts";
@@ -376,6 +377,7 @@ async function recoverAll(context: GatewayContext): Promise<number> {
     recovered += settled;
     // Without progress, the same page would come back.
     if (lapsed.length < pageSize || settled === 0) return recovered;
+    await yieldToEventLoop();
   }
 }
 
@@ -454,6 +456,8 @@ export function rollUp(context: GatewayContext, isStopped = (): boolean => false
 }
 
 const chunk = 100;
+/** Fewer, because each Session may have a long transcript. */
+const transcriptsPerChunk = 20;
 
 /**
  * Removes expired records in bounded chunks and returns their number. Several processes may run it at once. Stops early if
@@ -475,6 +479,8 @@ async function sweepAll(context: GatewayContext, isStopped: () => boolean): Prom
       const swept = await orUnavailable(next({ at: context.clock.now(), keep, limit: chunk }));
       removed += swept.removed;
       if (!swept.more || isStopped()) return removed;
+      // A store may answer without a turn of the event loop.
+      await yieldToEventLoop();
     }
   };
   return sumOfAll([
@@ -498,7 +504,8 @@ async function sweepAll(context: GatewayContext, isStopped: () => boolean): Prom
       });
     },
     () =>
-      sweepInChunks(retention.transcripts, (request) => {
+      sweepInChunks(retention.transcripts, (sweep) => {
+        const request = { ...sweep, limit: transcriptsPerChunk };
         // A store may decide again before it writes, so each organization's leaf keeps its id.
         const leafIds = new Map<string, string>();
         return store.sessions.sweep({

@@ -24,9 +24,13 @@ export function viewRetention(
       all(erasureStatements.sessionsInOrder, { organization_id: organizationId, mark, limit }).map(
         sessionRecordFromRow,
       ),
-    isNeededSince: ({ organizationId, id }, time) =>
-      get(erasureStatements.neededSince, { organization_id: organizationId, id, before: time }) !==
-      undefined,
+    isNeededSince({ organizationId: organization_id, id }, before) {
+      const heir = { organization_id, id, before };
+      return (
+        get(erasureStatements.neededDirectly, heir) !== undefined ||
+        get(erasureStatements.neededSince, heir) !== undefined
+      );
+    },
     holdsContent: ({ organizationId, id }) =>
       get(erasureStatements.heldContent, { organization_id: organizationId, id }) !== undefined,
   };
