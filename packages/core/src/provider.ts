@@ -42,6 +42,7 @@ export type { StateFields } from "./domain/provider-state.ts";
 export { isTierName } from "./domain/service-tier.ts";
 export { fittingDetails, isTokenCount, type UsageDetails } from "./domain/usage.ts";
 export { orAborted } from "./kernel/bounded-wait.ts";
+export { addChunk } from "./kernel/byte-chunks.ts";
 export { type Clock, systemClock } from "./kernel/clock.ts";
 export { isLarge, yieldToEventLoop } from "./kernel/event-loop.ts";
 export { parseUsd } from "./kernel/nano-usd.ts";

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { BridgedRequest, ClientSignal, RequestHeaders } from "@tollgate/core";
+import { addChunk } from "@tollgate/core/provider";
 
 /** A Node request, with the original URL and the parsed body that web frameworks add to it. */
 export interface IncomingRequest extends IncomingMessage {
@@ -290,7 +291,9 @@ function readFully(
     return;
   }
   incoming
-    .on("data", (chunk: Uint8Array | string) => void chunks?.push(bytesOf(chunk, incoming)))
+    .on("data", (chunk: Uint8Array | string) => {
+      if (chunks !== null) addChunk(chunks, bytesOf(chunk, incoming));
+    })
     // Later events have no effect. Keeping the listeners is cheaper than removing them.
     .on("end", onEnd)
     .on("error", onLeft)

@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import {
   type AnswerSink,
+  addChunk,
   type Clock,
   type CompletionEvent,
   isLarge,
@@ -194,8 +195,10 @@ class Call implements AnswerReceiver {
   }
 
   #gather(chunks: readonly Buffer[]): void {
-    for (const chunk of chunks) this.#bytes += chunk.length;
-    this.#chunks.push(...chunks);
+    for (const chunk of chunks) {
+      this.#bytes += chunk.length;
+      addChunk(this.#chunks, chunk);
+    }
     if (this.#answer === null) {
       if (this.#bytes > maxErrorBytes) this.#failWithStatus(null);
     } else if (this.#bytes > this.#call.limits.bodyBytes)

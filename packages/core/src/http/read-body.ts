@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { Limits } from "../domain/limits.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { unlessAborted } from "../kernel/bounded-wait.ts";
+import { addChunk } from "../kernel/byte-chunks.ts";
 import { type AfterReads, isLarge, yieldToEventLoop } from "../kernel/event-loop.ts";
 import { guardJson, type JsonFaultKind } from "../kernel/json-guard.ts";
 import type { GatewayRequest, RequestHeaders } from "./gateway-request.ts";
@@ -195,7 +196,7 @@ async function readCounted(
       length += value.length;
       if (length > maxBytes) throw tooLarge(maxBytes);
       room.grow(value.length);
-      chunks.push(value);
+      addChunk(chunks, value);
     }
   } catch (error) {
     // Tell the sender to stop. Whether that works doesn't matter.

@@ -176,6 +176,24 @@ describe("a client's copy of state", () => {
     });
   });
 
+  it("is dropped beyond a number of sealed texts that no answer has", () => {
+    let opens = 0;
+    const counting = {
+      ...seal,
+      open(text: string) {
+        opens++;
+        return seal.open(text);
+      },
+    };
+    const signature = seal.seal("g/v", "s");
+    const fields = { f0: Array.from({ length: 5_000 }, () => ({ signature })) };
+    const { note, counts } = countDropped();
+    const messages = [answer({ state: { from: null, fields } })];
+    expect(unsealState(messages, counting, note)).toEqual([answer()]);
+    expect(opens).toBe(4_096);
+    expect(counts()).toEqual({ f0: 1 });
+  });
+
   it("has the texts of summaries if its reasoning items are not sealed", () => {
     const parts = [{ type: "summary_text", text: "a" }, { type: "other" }, "b", { text: 1 }];
     const list = [

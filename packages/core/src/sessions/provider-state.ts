@@ -43,9 +43,12 @@ export function addDropped(...all: readonly DroppedFields[]): DroppedFields {
   return Object.fromEntries(sum);
 }
 
+/** How many sealed texts of one request are opened: far more than an answer has, and few enough not to take long. */
+const maxOpened = 4_096;
+
 /**
  * The messages of a request, with the client's copy of their state unsealed. Sealed texts come from a provider and go back
- * only to it. Opaque texts that were not sealed for this key are dropped.
+ * only to it. Opaque texts that were not sealed for this key are dropped, and those beyond the first 4,096.
  */
 export function unsealState(
   messages: readonly Message[],
@@ -53,8 +56,13 @@ export function unsealState(
   drop: NoteDropped,
 ): readonly Message[] {
   if (!messages.some(hasClientState)) return messages;
+  let left = maxOpened;
+  const opening: StateSeal = {
+    ...seal,
+    open: (text) => (left-- > 0 ? seal.open(text) : null),
+  };
   return messages.map((message) =>
-    hasClientState(message) ? unsealMessage(message, seal, drop) : message,
+    hasClientState(message) ? unsealMessage(message, opening, drop) : message,
   );
 }
 

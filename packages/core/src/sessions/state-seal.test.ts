@@ -31,4 +31,11 @@ it("without one of its texts, the whole value is gone", () => {
   for (const value of ["gone", ["a", "gone"], { a: { b: ["gone"] } }])
     expect(marked("extra_content", value)).toBeUndefined();
   expect(marked("extra_content", { a: undefined })).toEqual({});
+  // Nothing after it is looked at: each text may take a while.
+  const looked: string[] = [];
+  mapOpaque("extra_content", ["a", "gone", ["b"], "c"], (text) => {
+    looked.push(text);
+    return text === "gone" ? null : text;
+  });
+  expect(looked).toEqual(["a", "gone"]);
 });

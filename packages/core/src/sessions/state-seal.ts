@@ -84,8 +84,13 @@ export function mapOpaque(
       return at !== "" && (isOpaque || opaqueMembers.has(key)) ? (replace(at) ?? undefined) : at;
     if (typeof at !== "object" || at === null) return at;
     if (isList(at)) {
-      const list = at.map((entry) => walk(key, entry, isOpaque));
-      return list.every((entry) => entry !== undefined) ? list : undefined;
+      const list: Json[] = [];
+      for (const entry of at) {
+        const walked = walk(key, entry, isOpaque);
+        if (walked === undefined) return undefined;
+        list.push(walked);
+      }
+      return list;
     }
     const members: Record<string, Json> = {};
     for (const [member, given] of Object.entries(at)) {

@@ -5,7 +5,7 @@ import { outputItems } from "./output-items.ts";
 import { parseResponse, type ResponseCall } from "./parse.ts";
 import { toMessages } from "./to-messages.ts";
 
-const limits = { ...defaultLimits, tools: 3 };
+const limits = { ...defaultLimits, tools: 3, bodyBytes: 10_000 };
 const tool = (name: string, more: object = {}) => ({ type: "function", name, ...more });
 const group = (name: string, tools: readonly object[], more: object = {}) => ({
   type: "namespace",
@@ -67,6 +67,11 @@ describe("functions in a namespace", () => {
 
   it("are refused if the model could not tell two of them apart, or if there are too many", () => {
     const fault = (code: string, param: string) => expect.objectContaining({ code, param });
+    const long = { description: "x".repeat(limits.bodyBytes / 2) };
+    expect(read([group("a", [tool("b"), tool("c")], long)]).options.tools).toHaveLength(2);
+    expect(refusal(tool("z"), group("a", [tool("b"), tool("c"), tool("d")], long))).toEqual(
+      fault("invalid_value", "tools[1].description"),
+    );
     expect(refusal(tool("a__b"), group("a", [tool("b")]))).toEqual(
       fault("invalid_value", "tools[1].tools[0].name"),
     );

@@ -40,7 +40,8 @@ export function modelName({ name, namespace }: CalledFunction): string {
 /**
  * The tools as the model gets them. Those in a namespace become separate functions, each with the namespace's description
  * before its own.
- * @throws GatewayError `invalid_value` for too many tools, or for two tools with the same name
+ * @throws GatewayError `invalid_value` for too many tools, for two tools with the same name, or for namespaces' descriptions
+ * that are larger than a body may be once each function repeats them
  */
 export function flattenTools(
   tools: readonly (FunctionTool | NamespaceTool)[],
@@ -48,12 +49,19 @@ export function flattenTools(
 ): { readonly tools: readonly FunctionTool[]; readonly namespaces: Namespaces } {
   const flat: FunctionTool[] = [];
   const namespaces = new Map<string, CalledFunction>();
+  let repeated = 0;
   const plain = new Set(tools.flatMap((tool) => ("tools" in tool ? [] : tool.name)));
   for (const [at, tool] of tools.entries()) {
     if (!("tools" in tool)) {
       flat.push(tool);
       continue;
     }
+    repeated += (tool.description?.length ?? 0) * tool.tools.length;
+    if (repeated > limits.bodyBytes)
+      throw wrongValue(
+        `must be shorter: every function of the namespace repeats it, and together they may take ${limits.bodyBytes} characters`,
+        `tools[${at}].description`,
+      );
     for (const [index, member] of tool.tools.entries()) {
       const called = { name: member.name, namespace: tool.name };
       const name = modelName(called);
