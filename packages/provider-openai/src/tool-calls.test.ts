@@ -4,17 +4,24 @@ import { createToolCalls } from "./tool-calls.ts";
 
 describe("tool calls in large numbers", () => {
   it("takes time linear in the number of fragments (H7)", () => {
-    const count = 200_000;
+    const count = 4_000;
     const fragments = Array.from({ length: count }, (_, index) => ({
       id: `call_${index}`,
       function: { name: "f", arguments: "{}" },
     }));
     const calls = createToolCalls("seed");
     const events: CompletionEvent[] = [];
-    calls.add(fragments, events);
-    calls.add(fragments, events);
+    for (let round = 0; round < 100; round++) calls.add(fragments, events);
     calls.finish();
     expect(events.filter(({ type }) => type === "tool-call-started")).toHaveLength(count);
+  });
+
+  it("fails an answer that begins calls without end, even without names", () => {
+    const calls = createToolCalls("seed");
+    const begin = (index: number): void => calls.add([{ index }], []);
+    for (let index = 0; index < 4_096; index++) begin(index);
+    begin(0);
+    expect(() => begin(4_096)).toThrow("too many tool calls");
   });
 
   it("rejects an object that is nested too deeply as arguments", () => {

@@ -5,9 +5,18 @@ import {
   type Json,
   type StateFields,
 } from "@tollgate/core/provider";
-import { invalidEvent, isObject, itemsOf, membersOf, textOf } from "@tollgate/provider-http";
+import {
+  invalidAnswer,
+  invalidEvent,
+  isObject,
+  itemsOf,
+  membersOf,
+  textOf,
+} from "@tollgate/provider-http";
 import { callState } from "./provider-state.ts";
 
+// Every call is kept until the end, and an upstream could begin them without end.
+const maxCalls = 4_096;
 // No tool takes deeper values, and serializing them would overflow the stack.
 const maxDepth = 64;
 
@@ -45,6 +54,8 @@ export function createToolCalls(seed: string): ToolCalls {
   };
   const open = (id: string | null): Call => {
     const { length: index } = calls;
+    if (index === maxCalls)
+      throw invalidAnswer("too_many_values", "The provider's answer has too many tool calls.");
     const call = {
       index,
       id: null,

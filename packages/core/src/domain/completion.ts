@@ -151,8 +151,11 @@ class JoinedText {
   }
 }
 
-/** Consecutive text of one kind is one part. Another kind of text, or a tool call, starts the next part. */
-export function createFold(): CompletionFold {
+/**
+ * Consecutive text of one kind is one part. Another kind of text, or a tool call, starts the next part. Log probabilities can
+ * be much larger than the answer, so a stream that has written them doesn't keep them.
+ */
+export function createFold({ keepsLogprobs = true } = {}): CompletionFold {
   const parts: OpenPart[] = [];
   /** The first call of each index. Deltas with the index belong to it. */
   let calls: Map<number, OpenCall> | null = null;
@@ -248,6 +251,7 @@ export function createFold(): CompletionFold {
           shown[event.name] = [...(shown[event.name] ?? []), ...event.entries].slice(0, maxShown);
           return addDetail(event);
         case "logprobs":
+          if (!keepsLogprobs) return;
           logprobs.push(event.logprobs);
           return addDetail(event);
         case "embedding":

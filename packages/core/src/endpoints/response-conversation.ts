@@ -145,7 +145,7 @@ async function resolveInput(
     if (unread < 0) throw conversationTooLarge(context.limits.imageBodyBytes);
     if (isLarge(size)) await yieldToEventLoop();
     for (const item of itemsOf(response)) {
-      const times = references.filter((id) => id === item.id).length;
+      const times = references.get(item.id) ?? 0;
       if (times === 0) continue;
       free -= times * Buffer.byteLength(JSON.stringify(item));
       if (free < 0) throw conversationTooLarge(context.limits.imageBodyBytes);
@@ -167,14 +167,16 @@ function conversationTooLarge(maxBytes: number): GatewayError {
   );
 }
 
-/** The ids of the referenced items, by the response that contains them. */
-function referencesByResponse(input: readonly InputItem[]): ReadonlyMap<string, readonly string[]> {
-  const byResponse = new Map<string, string[]>();
+/** How often each item is referred to, by the response that contains it. */
+function referencesByResponse(
+  input: readonly InputItem[],
+): ReadonlyMap<string, ReadonlyMap<string, number>> {
+  const byResponse = new Map<string, Map<string, number>>();
   for (const item of input) {
     const responseId = item.type === "item_reference" ? responseIdOfItem(item.id) : null;
     if (item.type !== "item_reference" || responseId === null) continue;
-    const references = byResponse.get(responseId) ?? [];
-    references.push(item.id);
+    const references = byResponse.get(responseId) ?? new Map<string, number>();
+    references.set(item.id, (references.get(item.id) ?? 0) + 1);
     byResponse.set(responseId, references);
   }
   return byResponse;

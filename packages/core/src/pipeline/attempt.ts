@@ -80,7 +80,7 @@ const never = Number.POSITIVE_INFINITY;
 /** One attempt in flight. It receives its provider's events and keeps what the Step's records need. */
 export class RunningAttempt implements AnswerSink {
   readonly planned: PlannedAttempt;
-  readonly fold: CompletionFold = createFold();
+  readonly fold: CompletionFold;
   /** Monotonic. */
   readonly startedAt: number;
   /** Monotonic; null while it runs. */
@@ -129,6 +129,7 @@ export class RunningAttempt implements AnswerSink {
     this.#run = run;
     this.planned = planned;
     this.startedAt = context.clock.monotonic();
+    this.fold = createFold({ keepsLogprobs: call.repeatsAnswer });
     this.#intake = createAnswerIntake(context.limits, call.repeatsAnswer);
   }
 
@@ -162,7 +163,9 @@ export class RunningAttempt implements AnswerSink {
   events(events: readonly CompletionEvent[]): Promise<void> | null {
     if (this.#isOver) return null;
     try {
-      return this.#take(events) ?? this.#yieldSometimes(events.length);
+      const yielding = this.#yieldSometimes(events.length);
+      const taking = this.#take(events);
+      return taking && yielding ? taking.then(() => yielding) : (taking ?? yielding);
     } catch (thrown) {
       this.failed(thrown);
       return null;
