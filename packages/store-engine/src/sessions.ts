@@ -61,7 +61,7 @@ function foundSession({ id, dataClasses }: SessionState, commonLength: number): 
 /** Continues a named Session or the branch of it that matches the request, or else starts a new branch. */
 function continueNamed(view: SessionView, session: SessionState, chain: Uint8Array): Assignment {
   if (isPrefix(session, chain)) return { kind: "continue", session };
-  const branch = longestFirst(view.matchingBranches(session, chain)).find((match) =>
+  const branch = sortedByLength(view.matchingBranches(session, chain)).find((match) =>
     descendsFrom(view, match, session),
   );
   if (branch) return { kind: "continue", session: branch };
@@ -105,7 +105,7 @@ function continueMatching(
       : ifOwned(owner, view.session(owner.organizationId, previousSessionId));
   const matches = view.recentMatches(owner, source, chain);
   const candidates = considered && isPrefix(considered, chain) ? [...matches, considered] : matches;
-  const [session] = longestFirst(
+  const [session] = sortedByLength(
     candidates.filter((candidate) => !isSameInFlight(candidate, chain)),
   );
   return session ? { kind: "continue", session } : { kind: "create" };
@@ -121,8 +121,8 @@ function isPrefix({ length, head }: SessionState, chain: Uint8Array): boolean {
   return length > 0 && length <= chainLength(chain) && chainHead(chain, length) === head;
 }
 
-/** Equally long ones in the order of their updates, the latest first. */
-function longestFirst(sessions: readonly SessionState[]): readonly SessionState[] {
+/** The longest first, and equally long ones in the order of their updates, the latest first. */
+function sortedByLength(sessions: readonly SessionState[]): readonly SessionState[] {
   if (sessions.length < 2) return sessions;
   return [...sessions].sort((a, b) => b.length - a.length || b.updated - a.updated);
 }
