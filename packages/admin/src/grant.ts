@@ -6,7 +6,7 @@ import {
   type IfMatch,
   type RateLimitScope,
 } from "@tollgate/core";
-import { type AdminRole, adminRoles, etagOf } from "@tollgate/core/administration";
+import { type AdminRole, adminRoles, etagOf, requireMatch } from "@tollgate/core/administration";
 import { read, type Schema, text, z } from "@tollgate/core/schemas";
 
 /** Who signed in to the admin API, and what they may do. */
@@ -86,31 +86,43 @@ export function requireOwnScope(grant: AdminGrant, scope: Scope = {}): void {
   throw unknownOrganization();
 }
 
+/** A budget or rate limit, and the tag that its caller expects it to have. */
+interface Reference extends IfMatch {
+  readonly id: string;
+}
+
 /**
  * Checks that a grant covers a budget. Another organization's budget is as unknown as one that doesn't exist. Returns the
- * condition for a change, because the budget may move to another organization in between.
+ * condition for a change, because the budget may become another organization's in between. It replaces the caller's own
+ * condition, which could be the tag of a budget that the caller doesn't see.
+ * @throws GatewayError `budget_not_found`; `precondition_failed` if the caller expects another record
  */
 export async function requireBudget(
   { budgets }: Pick<Administration, "budgets">,
   grant: AdminGrant,
-  id: string,
+  reference: Reference,
 ): Promise<IfMatch> {
   if (grant.organizations === "all") return {};
-  const budget = await budgets.get({ id });
-  if (sees(grant, budget.scope)) return { ifMatch: etagOf(budget) };
-  throw new GatewayError("budget_not_found", `Unknown budget: ${id}.`);
+  const budget = await budgets.get({ id: reference.id });
+  if (sees(grant, budget.scope)) return asSeen(budget, reference);
+  throw new GatewayError("budget_not_found", `Unknown budget: ${reference.id}.`);
 }
 
 /** As `requireBudget`, for a rate limit. */
 export async function requireRateLimit(
   { rateLimits }: Pick<Administration, "rateLimits">,
   grant: AdminGrant,
-  id: string,
+  reference: Reference,
 ): Promise<IfMatch> {
   if (grant.organizations === "all") return {};
-  const rateLimit = await rateLimits.get({ id });
-  if (sees(grant, rateLimit.scope)) return { ifMatch: etagOf(rateLimit) };
-  throw new GatewayError("rate_limit_not_found", `Unknown rate limit: ${id}.`);
+  const rateLimit = await rateLimits.get({ id: reference.id });
+  if (sees(grant, rateLimit.scope)) return asSeen(rateLimit, reference);
+  throw new GatewayError("rate_limit_not_found", `Unknown rate limit: ${reference.id}.`);
+}
+
+function asSeen(record: object, reference: Reference): IfMatch {
+  requireMatch(reference, record);
+  return { ifMatch: etagOf(record) };
 }
 
 export function forbidden(message: string): GatewayError {

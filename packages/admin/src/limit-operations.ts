@@ -70,7 +70,7 @@ export const budgets = {
     isTagged: true,
     output: records.budgetRecord,
     call: async (administration, { id }, grant) => {
-      await requireBudget(administration, grant, id);
+      await requireBudget(administration, grant, { id });
       return administration.budgets.get({ id });
     },
   }),
@@ -84,9 +84,9 @@ export const budgets = {
     isTagged: true,
     output: records.budgetRecord,
     call: async (administration, input, grant) => {
-      const asSeen = await requireBudget(administration, grant, input.id);
+      const asSeen = await requireBudget(administration, grant, input);
       requireOwnScope(grant, input.scope);
-      return administration.budgets.update({ ...asSeen, ...input, actor: grant.actor });
+      return administration.budgets.update({ ...input, ...asSeen, actor: grant.actor });
     },
   }),
   "budgets.remove": operation({
@@ -97,8 +97,8 @@ export const budgets = {
     input: membersOf(schemas["budgets.remove"]),
     output: deleted,
     call: async (administration, input, grant) => {
-      const asSeen = await requireBudget(administration, grant, input.id);
-      await administration.budgets.remove({ ...asSeen, ...input, actor: grant.actor });
+      const asSeen = await requireBudget(administration, grant, input);
+      await administration.budgets.remove({ ...input, ...asSeen, actor: grant.actor });
       return { id: input.id, deleted: true as const };
     },
   }),
@@ -110,7 +110,7 @@ export const budgets = {
     input: { ...schemas["budgets.status"].shape, ...paging },
     output: pageOf(records.budgetStatus),
     call: async (administration, input, grant) => {
-      await requireBudget(administration, grant, input.id);
+      await requireBudget(administration, grant, input);
       const { filter, page } = split(input);
       return administration.budgets.status(filter, page);
     },
@@ -123,7 +123,7 @@ export const budgets = {
     input: limitReference,
     output: allOf(records.budgetRaise),
     call: async (administration, { id }, grant) => {
-      await requireBudget(administration, grant, id);
+      await requireBudget(administration, grant, { id });
       return { data: await administration.budgets.raises({ id }) };
     },
   }),
@@ -136,8 +136,8 @@ export const budgets = {
     input: membersOf(schemas["budgets.raise"]),
     output: records.budgetRaise,
     call: async (administration, input, grant) => {
-      const asSeen = await requireBudget(administration, grant, input.id);
-      return administration.budgets.raise({ ...asSeen, ...input, actor: grant.actor });
+      const asSeen = await requireBudget(administration, grant, input);
+      return administration.budgets.raise({ ...input, ...asSeen, actor: grant.actor });
     },
   }),
   "budgets.cancelRaise": operation({
@@ -148,8 +148,8 @@ export const budgets = {
     input: membersOf(schemas["budgets.cancelRaise"]),
     output: deleted,
     call: async (administration, input, grant) => {
-      const asSeen = await requireBudget(administration, grant, input.id);
-      await administration.budgets.cancelRaise({ ...asSeen, ...input, actor: grant.actor });
+      const asSeen = await requireBudget(administration, grant, input);
+      await administration.budgets.cancelRaise({ ...input, ...asSeen, actor: grant.actor });
       return { id: input.raiseId, deleted: true as const };
     },
   }),
@@ -192,7 +192,7 @@ export const rateLimits = {
     isTagged: true,
     output: records.rateLimitRecord,
     call: async (administration, { id }, grant) => {
-      await requireRateLimit(administration, grant, id);
+      await requireRateLimit(administration, grant, { id });
       return administration.rateLimits.get({ id });
     },
   }),
@@ -206,9 +206,9 @@ export const rateLimits = {
     isTagged: true,
     output: records.rateLimitRecord,
     call: async (administration, input, grant) => {
-      const asSeen = await requireRateLimit(administration, grant, input.id);
+      const asSeen = await requireRateLimit(administration, grant, input);
       requireOwnScope(grant, input.scope);
-      return administration.rateLimits.update({ ...asSeen, ...input, actor: grant.actor });
+      return administration.rateLimits.update({ ...input, ...asSeen, actor: grant.actor });
     },
   }),
   "rateLimits.remove": operation({
@@ -219,8 +219,8 @@ export const rateLimits = {
     input: membersOf(schemas["rateLimits.remove"]),
     output: deleted,
     call: async (administration, input, grant) => {
-      const asSeen = await requireRateLimit(administration, grant, input.id);
-      await administration.rateLimits.remove({ ...asSeen, ...input, actor: grant.actor });
+      const asSeen = await requireRateLimit(administration, grant, input);
+      await administration.rateLimits.remove({ ...input, ...asSeen, actor: grant.actor });
       return { id: input.id, deleted: true as const };
     },
   }),
@@ -232,7 +232,7 @@ export const rateLimits = {
     input: { ...schemas["rateLimits.status"].shape, ...paging },
     output: pageOf(records.rateLimitStatus),
     call: async (administration, input, grant) => {
-      await requireRateLimit(administration, grant, input.id);
+      await requireRateLimit(administration, grant, input);
       const { filter, page } = split(input);
       return administration.rateLimits.status(filter, page);
     },

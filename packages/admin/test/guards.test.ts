@@ -273,6 +273,44 @@ describe("the admin API", () => {
     },
   );
 
+  it.each([
+    ["budgets", "update", "/budgets/b", { limit: { requests: 9 }, period: "day" }],
+    ["budgets", "remove", "/budgets/b", null],
+    ["budgets", "raise", "/budgets/b/raises", { by: { requests: 9 }, until: "2030-01-01" }],
+    ["budgets", "cancelRaise", "/budgets/b/raises/r", null],
+    ["rateLimits", "update", "/rate-limits/r", { limit: { requests: 9 }, per: "minute" }],
+    ["rateLimits", "remove", "/rate-limits/r", null],
+  ] as const)(
+    "makes a change of %s (%s) only to the record that the grant was checked against",
+    async (noun, change, path, body) => {
+      const { gateway } = await createTestGateway();
+      const scope = { organization: "acme" };
+      const mine = { scope, limit: { requests: 1 } };
+      await gateway.budgets.create({ ...mine, id: "b", period: "day" });
+      await gateway.rateLimits.create({ ...mine, id: "r", per: "minute" });
+      const changed = vi.fn();
+      const handler = adminHandler(
+        { ...gateway, [noun]: { ...gateway[noun], [change]: changed } },
+        { authenticateAdmin: () => ({ ...admin, organizations: ["acme"] }) },
+      );
+      const id = noun === "budgets" ? "b" : "r";
+      // Anyone can work out the tag of a record that would be another organization's.
+      const theirs = etagOf({
+        ...(await gateway[noun].get({ id })),
+        scope: { organization: "rival" },
+      });
+      const sent = change === "update" ? { ...body, scope } : body;
+      const answer = await handler.fetch(`http://ops.example/admin/v1${path}`, {
+        method: body === null ? "DELETE" : "POST",
+        headers: { ...json, authorization: "Bearer x", "if-match": `"${theirs}"` },
+        ...(body === null ? {} : { body: JSON.stringify(sent) }),
+      });
+      expect(answer.status).toBe(412);
+      expect(await answer.json()).toMatchObject({ error: { code: "precondition_failed" } });
+      expect(changed).not.toHaveBeenCalled();
+    },
+  );
+
   it("signs in everyone behind one address at the same time", async () => {
     const { call } = await served({ clientAddress: () => "proxy" });
     const answers = await Promise.all(Array.from({ length: 40 }, () => call("/me")));

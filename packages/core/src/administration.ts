@@ -1,5 +1,5 @@
 /** The parts of core that serve and call the administration over HTTP. Applications use `@tollgate/admin`. */
-export { etagOf } from "./administration/etag.ts";
+export { etagOf, requireMatch } from "./administration/etag.ts";
 export {
   asReplayed,
   createsSecret,
