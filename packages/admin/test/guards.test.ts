@@ -204,11 +204,14 @@ describe("the admin API", () => {
       const { gateway } = await createTestGateway();
       const budget = { id: "b", limit: { requests: 1 }, period: "day" } as const;
       await gateway.budgets.create({ ...budget, scope: { organization: "acme" } });
-      const raised = { id: "b", by: { requests: 5 }, until: "2030-01-01" };
+      const by = { requests: 5 };
+      const raised = { id: "b", by, until: "2030-01-01", idempotencyKey: "same-id" };
       const { id } = await gateway.budgets.raise(raised);
       const before = await gateway.budgets.raises({ id: "b" });
       const moving = async (input: never) => {
-        await gateway.budgets.update({ ...budget, scope: { organization: "rival" } });
+        await gateway.budgets.remove({ id: "b" });
+        await gateway.budgets.create({ ...budget, scope: { organization: "rival" } });
+        await gateway.budgets.raise(raised);
         return Reflect.apply(gateway.budgets[change], null, [input]);
       };
       const handler = adminHandler(
@@ -242,14 +245,16 @@ describe("the admin API", () => {
           budgets: {
             ...gateway.budgets,
             [change]: async (input: never) => {
-              await gateway.budgets.update({ ...budget, ...theirs });
+              await gateway.budgets.remove({ id: "b" });
+              await gateway.budgets.create({ ...budget, ...theirs });
               return Reflect.apply(gateway.budgets[change], null, [input]);
             },
           },
           rateLimits: {
             ...gateway.rateLimits,
             [change]: async (input: never) => {
-              await gateway.rateLimits.update({ ...rate, ...theirs });
+              await gateway.rateLimits.remove({ id: "r" });
+              await gateway.rateLimits.create({ ...rate, ...theirs });
               return Reflect.apply(gateway.rateLimits[change], null, [input]);
             },
           },

@@ -133,13 +133,21 @@ describe.each([
       { limit: { usd: 5 }, period: "month" },
       { limit: { requests: 9 } },
     ] as const;
-    await gateway.budgets.update({ id: acme.budget, scope, ...budget });
-    await gateway.rateLimits.update({ id: acme.rateLimit, scope, ...rate, per: "minute" });
+    await gateway.budgets.remove({ id: acme.budget });
+    await gateway.rateLimits.remove({ id: acme.rateLimit });
+    await gateway.budgets.create({ id: acme.budget, scope, ...budget });
+    await gateway.rateLimits.create({ id: acme.rateLimit, scope, ...rate, per: "minute" });
+    const { id: raise } = await gateway.budgets.raise({
+      id: acme.budget,
+      by: { usd: 1 },
+      until: "2030-01-01",
+    });
     const before = await changesOf(world);
-    const answer = await call(grantOf("admin"), sampleOf([name, route], acme));
+    const shared = { ...acme, raise };
+    const answer = await call(grantOf("admin"), sampleOf([name, route], shared));
     const nowhere = await call(grantOf("admin"), sampleOf([name, route], unknown));
     expect(answer.status).toBe(404);
-    expect(await anonymous(answer, acme)).toBe(await anonymous(nowhere, unknown));
+    expect(await anonymous(answer, shared)).toBe(await anonymous(nowhere, unknown));
     expect(await changesOf(world)).toEqual(before);
     expect(await gateway.budgets.raises({ id: acme.budget })).toHaveLength(1);
   });

@@ -113,6 +113,34 @@ describe.each(stores)("a budget at run time on %s", (_, open) => {
     expect(await gateway.budgets.get({ id: "b" })).toMatchObject({ period: "hour", limit: 2 });
   });
 
+  it("keeps its organizations, whose users its counters name", async () => {
+    const { gateway } = await createTestGateway({ store: open() });
+    const { budgets } = gateway;
+    const both = ["acme", "globex"];
+    for (const [organization, others] of [
+      [undefined, ["acme", both]],
+      ["acme", ["globex", both, undefined]],
+      [both, ["acme", [...both, "initech"], undefined]],
+    ] as const) {
+      const of = (named: string | readonly string[] | undefined) => ({
+        ...two,
+        scope: { each: "user" as const, ...(named === undefined ? {} : { organization: named }) },
+      });
+      const before = await budgets.create(of(organization));
+      for (const other of others)
+        await expect(
+          budgets.update({ ...of(other), limit: { requests: 9 } }),
+        ).rejects.toMatchObject({ code: "invalid_argument", param: "scope.organization" });
+      expect(await budgets.get({ id: "b" })).toEqual(before);
+      const scope = { ...of(organization).scope, user: "ada" };
+      expect(await budgets.update({ ...two, scope })).toMatchObject({ scope });
+      await budgets.remove({ id: "b" });
+    }
+    await budgets.create({ ...two, scope: { organization: both } });
+    const same = { organization: ["globex", "acme", "globex"] };
+    expect(await budgets.update({ ...two, scope: same })).toMatchObject({ scope: same });
+  });
+
   it("and its raises report each change to observers, and record it", async () => {
     const seen: string[] = [];
     const observer = (event: { readonly type: string; readonly kind?: string }) => {

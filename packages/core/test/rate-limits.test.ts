@@ -248,6 +248,23 @@ describe.each(stores)("a rate limit on %s", (_, open) => {
     expect((await test.gateway.fetch(other)).status).toBe(200);
   });
 
+  it("keeps its organizations, whose users its counters name", async () => {
+    const { gateway } = await createTestGateway({ store: open() });
+    const { rateLimits } = gateway;
+    const rpm = { id: "rpm", limit: { requests: 60 }, per: "minute" } as const;
+    const scope = { organization: "acme" };
+    const before = await rateLimits.create({ ...rpm, scope });
+    for (const organization of ["globex", ["acme", "globex"]])
+      await expect(rateLimits.update({ ...rpm, scope: { organization } })).rejects.toMatchObject({
+        code: "invalid_argument",
+        param: "scope.organization",
+      });
+    await expect(rateLimits.update(rpm)).rejects.toMatchObject({ param: "scope.organization" });
+    expect(await rateLimits.get({ id: "rpm" })).toEqual(before);
+    const narrower = { organization: ["acme"], user: "ada" };
+    expect(await rateLimits.update({ ...rpm, scope: narrower })).toMatchObject({ scope: narrower });
+  });
+
   it("is created, shown, replaced and removed while the gateway runs", async () => {
     const test = await createTestGateway({ store: open() });
     const { rateLimits, changes } = test.gateway;

@@ -95,7 +95,8 @@ export interface Budgets {
   /**
    * Replaces scope, limit, mode and warnings of a created budget. Settled and held amounts stay. Change a declared budget
    * in the configuration.
-   * @throws GatewayError `budget_not_found`, `precondition_failed`
+   * @throws GatewayError `budget_not_found`, `precondition_failed`, `invalid_argument` (another period, another unit, or
+   * other organizations in the scope)
    */
   update(budget: BudgetConfiguration & IfMatch & WithActor): Promise<BudgetRecord>;
   /**
@@ -198,7 +199,8 @@ export function createBudgets(context: GatewayContext, ready: () => Promise<void
       const budget = requireBudget(context, configuration);
       requireSameCounters(budget, await requireCreated(budget.id));
       const leaf = budgetLeaf(context, "budget.updated", { budget, actor });
-      if (!(await store.budgets.update(budget, leaf, matching(ifMatch)))) throw notFound(budget.id);
+      const check = replacing(budget, ifMatch);
+      if (!(await store.budgets.update(budget, leaf, check))) throw notFound(budget.id);
       reportChange(context, leaf);
       await budgets.reload();
       return { ...budget, origin: "created" };
@@ -246,6 +248,31 @@ export function createBudgets(context: GatewayContext, ready: () => Promise<void
 export function matching(ifMatch: string | undefined) {
   return (before: object): void =>
     requireMatch(ifMatch === undefined ? {} : { ifMatch }, { ...before, origin: "created" });
+}
+
+/** A budget or rate limit, of which the organizations count. */
+interface Scoped {
+  readonly scope: Pick<RateLimitScope, "organization">;
+}
+
+/**
+ * As `matching`, and rejects other organizations. Whoever sees a budget or rate limit sees its counters, which tell what
+ * the users of its organizations have used.
+ */
+export function replacing(next: Scoped, ifMatch: string | undefined) {
+  const check = matching(ifMatch);
+  return (before: Scoped): void => {
+    check(before);
+    if (organizationsOf(next) === organizationsOf(before)) return;
+    throw invalid(
+      "scope.organization",
+      "`scope.organization` can't change: create a new one with another id.",
+    );
+  };
+}
+
+function organizationsOf({ scope }: Scoped): string {
+  return JSON.stringify([...new Set([scope.organization ?? []].flat())].sort());
 }
 
 type Exists = "budget_exists" | "rate_limit_exists";

@@ -15,6 +15,7 @@ import {
   createReader,
   matching,
   organizationOf,
+  replacing,
   requireEqual,
   requireKnownGateways,
   requireUnused,
@@ -73,7 +74,8 @@ export interface RateLimits {
   list(filter?: Partial<OrganizationScope>, paging?: Paging): List<RateLimitRecord>;
   /**
    * Replaces all but the id of a created rate limit. Its used part stays used. Change a declared one in the configuration.
-   * @throws GatewayError `rate_limit_not_found`, `precondition_failed`
+   * @throws GatewayError `rate_limit_not_found`, `precondition_failed`, `invalid_argument` (such as other organizations in
+   * the scope)
    */
   update(rateLimit: RateLimitConfiguration & IfMatch & WithActor): Promise<RateLimitRecord>;
   /** Removes a created rate limit. @throws GatewayError `rate_limit_not_found`, `precondition_failed` */
@@ -118,7 +120,7 @@ export function createRateLimits(context: GatewayContext, ready: () => Promise<v
       const rateLimit = requireRateLimit(context, configuration);
       await requireCreated(rateLimit.id);
       const leaf = rateLimitLeaf(context, "rate_limit.updated", { rateLimit, actor });
-      if (!(await store.rateLimits.update(rateLimit, leaf, matching(ifMatch))))
+      if (!(await store.rateLimits.update(rateLimit, leaf, replacing(rateLimit, ifMatch))))
         throw notFound(rateLimit.id);
       reportChange(context, leaf);
       await budgets.reload();
