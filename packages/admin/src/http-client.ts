@@ -43,7 +43,11 @@ export function createHttpClient(options: RemoteOptions): HttpClient {
   const base = baseOf(url, options.insecure ?? false);
   const { fetch: fetchWith = fetch, timeout = 60_000 } = options;
 
-  async function request(route: Route, parameters: object): Promise<Response> {
+  async function request(
+    route: Route,
+    parameters: object,
+    signal = AbortSignal.timeout(timeout),
+  ): Promise<Response> {
     const { path, rest, headers } = addressOf(route, parameters);
     const isPost = route.method === "POST";
     const query = isPost ? "" : `?${encodeQuery(rest)}`;
@@ -56,12 +60,24 @@ export function createHttpClient(options: RemoteOptions): HttpClient {
         ...headers,
       },
       redirect: "error",
-      signal: AbortSignal.timeout(timeout),
+      signal,
       ...(isPost ? { body: JSON.stringify(rest) } : {}),
     });
     const response = await fetchWith(sent).catch(cannotReach);
     if (!response.ok) throw await errorOf(response);
     return response;
+  }
+
+  /** Sends an operation whose answer may take longer than the timeout once it has begun. */
+  async function begin(route: Route, parameters: object): Promise<Response> {
+    const beginning = new AbortController();
+    const late = new DOMException("The answer didn't begin in time.", "TimeoutError");
+    const timer = setTimeout(() => beginning.abort(late), timeout);
+    try {
+      return await request(route, parameters, beginning.signal);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** Reads the record that an operation replaces, unless the caller has read it. */
@@ -93,8 +109,9 @@ export function createHttpClient(options: RemoteOptions): HttpClient {
       return new ReadableStream<Uint8Array>(
         {
           async pull(controller) {
-            reader ??= (await request(operation, parameters)).body?.getReader();
-            const { done, value } = (await reader?.read()) ?? { done: true as const };
+            reader ??= (await begin(operation, parameters)).body?.getReader();
+            const read = await reader?.read().catch(cannotReach);
+            const { done, value } = read ?? { done: true as const };
             if (done) controller.close();
             else controller.enqueue(value);
           },

@@ -48,6 +48,63 @@ describe("the client of the admin API", () => {
     await expect(budgets.remove({ id })).rejects.toMatchObject({ code: "invalid_argument" });
     expect(sent).not.toHaveBeenCalled();
   });
+
+  const textOf = async (file: ReadableStream<Uint8Array>) => {
+    let text = "";
+    for await (const piece of file) text += Buffer.from(piece);
+    return text;
+  };
+  const exportWith = (fetchWith: (request: Request) => Promise<Response>, timeout = 60_000) =>
+    textOf(
+      remoteAdministration({
+        url: "https://o.example",
+        token: "t",
+        fetch: fetchWith,
+        timeout,
+      }).steps.export({ organizationId: "acme" }, { format: "jsonl" }),
+    );
+  const unavailable = { name: "GatewayError", code: "administration_unavailable" };
+
+  it("reads an export that takes longer than the timeout once it has begun", async () => {
+    const slowly = async ({ signal }: Request) =>
+      new Response(
+        new ReadableStream({
+          start(controller) {
+            controller.enqueue(Buffer.from("first "));
+            signal.addEventListener("abort", () => controller.error(signal.reason));
+          },
+          async pull(controller) {
+            await new Promise((resolve) => setTimeout(resolve, 50));
+            if (signal.aborted) return;
+            controller.enqueue(Buffer.from("last"));
+            controller.close();
+          },
+        }),
+      );
+    expect(await exportWith(slowly, 1)).toBe("first last");
+  });
+
+  it("gives up an export that doesn't begin in time", async () => {
+    const never = ({ signal }: Request) =>
+      new Promise<Response>((_, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason));
+      });
+    await expect(exportWith(never, 1)).rejects.toMatchObject({
+      ...unavailable,
+      cause: { name: "TimeoutError" },
+    });
+  });
+
+  it("says that the admin API didn't answer if an export breaks off", async () => {
+    const cause = new TypeError("terminated");
+    const breaking = async () =>
+      new Response(
+        new ReadableStream({
+          pull: (controller) => controller.error(cause),
+        }),
+      );
+    await expect(exportWith(breaking)).rejects.toMatchObject({ ...unavailable, cause });
+  });
 });
 
 describe("the admin API", () => {
