@@ -19,13 +19,7 @@ import {
   toResponse,
 } from "@tollgate/core/administration";
 import { type AdminGrant, organizationOf, requirePlatform, requireRole } from "./grant.ts";
-import {
-  busy,
-  createReadSlots,
-  createSignInGuard,
-  overloaded,
-  requireSameOrigin,
-} from "./guards.ts";
+import { busy, createSignInGuard, createSlots, overloaded, requireSameOrigin } from "./guards.ts";
 import { openApiDocument } from "./open-api.ts";
 import { operations } from "./operations.ts";
 import { decodeQuery, headerParameters } from "./parameters.ts";
@@ -77,7 +71,7 @@ export function adminHandler(
   const route = createRouter(operations);
   const ids = createRandomIds();
   const signIns = createSignInGuard(clock);
-  const slots = createReadSlots(clock);
+  const slots = createSlots(clock);
   const takeTurn = createTurns(clock);
   let document: ReturnType<typeof openApiDocument> | undefined;
   const describe = () => {

@@ -130,23 +130,32 @@ const maxReads = 8;
 /** A slot whose answer nobody takes is free again after this time. */
 const maxReadMs = 900_000;
 
-/** Bounds the reads that are admitted, so that they can't fill the process. */
-export interface ReadSlots {
+/** Bounds the reads and the maintenance that are admitted, so that they can't fill the process. */
+export interface Slots {
   /** Refuses a read beyond the bound before anything is read for it, even its sign-in. @throws GatewayError `overloaded` */
   requireFree(route: Route): void;
   /** Takes a slot, and returns a function that frees it. @throws GatewayError `overloaded` */
   take(route: Route, grant: AdminGrant): () => void;
 }
 
-/** At most eight reads, and one summary, series or export of each operator. */
-export function createReadSlots(clock: Clock): ReadSlots {
+/** At most eight reads, one summary, series or export of each operator, and one maintenance operation. */
+export function createSlots(clock: Clock): Slots {
   let reads = 0;
+  let isMaintained = false;
   const busy = new Set<string>();
   const requireFree = ({ method }: Route): void => {
     if (method === "GET" && reads >= maxReads)
       throw overloaded("The admin API is busy reading: try again.");
   };
-  const take: ReadSlots["take"] = (route, { actor }) => {
+  const takeMaintenance = () => {
+    if (isMaintained) throw overloaded("Maintenance is running: wait for its end.");
+    isMaintained = true;
+    return () => {
+      isMaintained = false;
+    };
+  };
+  const take: Slots["take"] = (route, { actor }) => {
+    if (route.isMaintenance) return takeMaintenance();
     if (route.method !== "GET") return () => {};
     requireFree(route);
     if (route.isHeavy && busy.has(actor))

@@ -25,6 +25,8 @@ export interface Definition<Shape extends Parameters, Output> {
   readonly audited?: boolean;
   /** Whether it may read every record of a filter, as a summary, a series or an export does. */
   readonly isHeavy?: boolean;
+  /** Whether it may read or change every record of the store. One of these runs at a time. */
+  readonly isMaintenance?: boolean;
   /** The id of the record that the operation creates. Its answer is then a 201 with the record's address. */
   readonly created?: (output: Output) => string;
   /** Whether the answer is one record with a tag, for `If-Match` and `If-None-Match`. */
@@ -52,6 +54,7 @@ export interface Route extends Pick<Definition<Parameters, unknown>, "method" | 
   readonly platform: boolean;
   readonly audited: boolean;
   readonly isHeavy: boolean;
+  readonly isMaintenance: boolean;
   readonly isTagged: boolean;
   readonly replaces: string | null;
   readonly input: Parameters;
@@ -84,13 +87,15 @@ export function operation<const Shape extends Parameters, Output>({
   ...definition
 }: Definition<Shape, Output>): Operation<Output> {
   const { method, audited = method !== "GET", platform = false } = definition;
-  const { isHeavy = false, isTagged = false, replaces = null } = definition;
+  const { isHeavy = false, isMaintenance = false } = definition;
+  const { isTagged = false, replaces = null } = definition;
   const schema = z.strictObject(definition.input);
   return {
     ...definition,
     audited,
     platform,
     isHeavy,
+    isMaintenance,
     isTagged,
     replaces,
     creates: created !== undefined,

@@ -428,6 +428,39 @@ describe("the admin API", () => {
     expect((await read("ada")).status).toBe(503);
   });
 
+  it("runs one maintenance operation at a time, whoever asks", async () => {
+    const { gateway } = await createTestGateway();
+    const held = Promise.withResolvers<{ readonly counters: 0; readonly drift: readonly [] }>();
+    const reconcile = vi.fn(() => held.promise);
+    const sweep = vi.fn(async () => 0);
+    const budgets = { ...gateway.budgets, reconcile };
+    let actor = 0;
+    const handler = adminHandler(
+      { ...gateway, budgets, sweep },
+      { authenticateAdmin: () => ({ ...admin, actor: `actor-${actor++}` }) },
+    );
+    const maintain = (operation: string) =>
+      handler.fetch(`http://ops.example/admin/v1/maintenance/${operation}`, {
+        method: "POST",
+        headers: { ...json, authorization: "Bearer x" },
+        body: "{}",
+      });
+    const first = maintain("reconcile");
+    for (const operation of ["sweep", "recover", "reseal", "reconcile-usage", "reconcile"]) {
+      const refused = await maintain(operation);
+      expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
+      expect(await refused.json()).toMatchObject({ error: { code: "overloaded" } });
+    }
+    expect(sweep).not.toHaveBeenCalled();
+    held.resolve({ counters: 0, drift: [] });
+    expect((await first).status).toBe(200);
+    expect((await maintain("sweep")).status).toBe(200);
+    sweep.mockRejectedValueOnce(new Error("the store is gone"));
+    expect((await maintain("sweep")).status).toBe(500);
+    expect((await maintain("reconcile")).status).toBe(200);
+    expect(reconcile).toHaveBeenCalledTimes(2);
+  });
+
   it("refuses a read beyond the bound before its sign-in", async () => {
     const { gateway } = await createTestGateway();
     const held = Promise.withResolvers<readonly []>();
