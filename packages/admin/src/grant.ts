@@ -21,7 +21,7 @@ export interface AdminGrant {
 }
 
 const opaque = text(
-  (id) => id !== "" && id.length <= 255 && !/\p{Cc}/u.test(id),
+  (id) => id !== "" && id.length <= 255 && id.isWellFormed() && !/\p{Cc}/u.test(id),
   "must be 1 to 255 characters without control characters",
 );
 

@@ -383,6 +383,8 @@ describe("the admin API", () => {
   it.each([
     ["an error", () => Promise.reject(new Error("canary"))],
     ["an invalid grant", () => ({ ...admin, role: "owner" })],
+    ["an actor that isn't well-formed text", () => ({ ...admin, actor: "\ud800" })],
+    ["an organization that isn't either", () => ({ ...admin, organizations: ["\ud800"] })],
   ])("answers with 503 if the host returns %s", async (_, authenticateAdmin) => {
     // @ts-expect-error a host without types
     const { call } = await served({ authenticateAdmin });

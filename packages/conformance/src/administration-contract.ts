@@ -93,6 +93,11 @@ export function describeAdministration(name: string, source: AdministrationSourc
       );
       expect((await adminTokens.revoke({ id, ...by })).revokedAt).not.toBeNull();
       expect(await gateway.findAdminToken(made.secret)).toBeNull();
+      for (const label of ["", "a\n", "\ud800"])
+        await expect(adminTokens.create({ label, ...rights, ...by })).rejects.toMatchObject({
+          code: "invalid_argument",
+          param: "label",
+        });
       const again = await adminTokens.revoke({ id, ...by });
       expect(again).toEqual(await adminTokens.get({ id }));
       await expect(adminTokens.get({ id: "nobody" })).rejects.toMatchObject({

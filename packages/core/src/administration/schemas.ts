@@ -140,7 +140,8 @@ const rightToRead = z.strictObject({ upTo: dataClassName });
 
 export const adminTokenCreation = z.strictObject({
   label: text(
-    (label) => label !== "" && label.length <= 200 && !/\p{Cc}/u.test(label),
+    (label) =>
+      label !== "" && label.length <= 200 && label.isWellFormed() && !/\p{Cc}/u.test(label),
     "must be 1 to 200 characters without control characters",
   ),
   role: z.enum(adminRoles),
