@@ -22,6 +22,7 @@ export {
   decodeCursor,
   defaultMaxScanned,
   encodeCursor,
+  tieNumber,
 } from "./domain/cursor.ts";
 export type * from "./domain/evidence-leaf.ts";
 export type { GatewayConnection, SealedConnection } from "./domain/gateway-connection.ts";

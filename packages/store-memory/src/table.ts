@@ -4,6 +4,7 @@ import {
   type StorePage,
   type StorePaging,
   type Tenant,
+  tieNumber,
 } from "@tollgate/core/store";
 import type { RowName } from "@tollgate/store-engine";
 import { mapPage, pageOf } from "./page.ts";
@@ -152,8 +153,9 @@ function startOf(
   { step, cursor }: { readonly step: 1 | -1; readonly cursor: string | null },
 ): number {
   if (cursor === null) return step === 1 ? 0 : entries.length - 1;
-  const { order, tie } = decodeCursor(name, cursor);
-  const written = Number(tie);
+  const place = decodeCursor(name, cursor);
+  const { order } = place;
+  const written = tieNumber(place);
   return step === 1
     ? placeOf(entries, { time: order, written: written + 1 })
     : placeOf(entries, { time: order, written }) - 1;

@@ -2,9 +2,9 @@ import {
   type CursorPlace,
   decodeCursor,
   encodeCursor,
-  GatewayError,
   type StorePage,
   type StorePaging,
+  tieNumber,
 } from "@tollgate/core/store";
 import type { SqlDialect } from "./dialect.ts";
 import { readRow } from "./rows/row-reader.ts";
@@ -146,21 +146,13 @@ function onSide(list: PagedList, place: CursorPlace, of: "page" | "end"): Condit
   const inclusive = of === "end" ? "=" : "";
   const parameters = { [`${of}_order`]: place.order };
   if (!tie) return { text: `${order} ${side}${inclusive} :${of}_order`, parameters };
-  const tied = tie.type === "text" ? place.tie : tieNumber(place.tie);
+  const tied = tie.type === "text" ? place.tie : tieNumber(place);
   // The first comparison alone lets the index start or end at the place.
   return {
     text: `${order} ${side}= :${of}_order AND (${order} ${side} :${of}_order
       OR ${tie.column} ${beyond(tie.direction)}${inclusive} :${of}_tie)`,
     parameters: { ...parameters, [`${of}_tie`]: tied },
   };
-}
-
-function tieNumber(tie: string): number {
-  const number = Number(tie);
-  if (Number.isSafeInteger(number) && String(number) === tie) return number;
-  throw new GatewayError("invalid_argument", "`cursor` must be the `nextCursor` of this list.", {
-    param: "cursor",
-  });
 }
 
 /** Builds the page from the statement's rows. `end` is where it stopped if it did not reach the end of the list. */

@@ -1,4 +1,4 @@
-import type { Store, StorePage, StorePaging } from "@tollgate/core/store";
+import { encodeCursor, type Store, type StorePage, type StorePaging } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { user } from "./chain.ts";
 import { sealed } from "./connections.ts";
@@ -217,8 +217,21 @@ async function foreignCursors(list: List, store: Store): Promise<readonly string
   const own = await firstCursor(list, store);
   const others = lists.filter(({ name }) => name !== list.name);
   const foreign = await Promise.all(others.map((other) => firstCursor(other, store)));
-  const broken = own.flatMap((cursor) => [`${cursor}x`, cursor.slice(0, -2), `${cursor}=`]);
+  const broken = own.flatMap((cursor) => [
+    ...[`${cursor}x`, cursor.slice(0, -2), `${cursor}=`],
+    ...withForgedTie(cursor),
+  ]);
   return [...garbage, ...encoded, ...broken, ...foreign.flat()];
+}
+
+/** A cursor whose tie is a number, with ties that no row has. None for a cursor of another form. */
+function withForgedTie(cursor: string): readonly string[] {
+  const [, name, order, tie] =
+    /^\["(.+)",(\d+),"(.*)"\]$/.exec(`${Buffer.from(cursor, "base64url")}`) ?? [];
+  if (name === undefined || !/^\d+$/.test(tie ?? "")) return [];
+  return ["", "x", "1e3", "1.5", "01", " 1", "Infinity", "9007199254740993"].map((forged) =>
+    encodeCursor(name, { order: Number(order), tie: forged }),
+  );
 }
 
 /** The cursor after a list's first row. None for a list of one row. */

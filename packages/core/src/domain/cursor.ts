@@ -24,7 +24,21 @@ export function decodeCursor(list: string, cursor: string): CursorPlace {
     const place = { order, tie };
     if (Number.isSafeInteger(order) && encodeCursor(list, place) === cursor) return place;
   }
-  throw new GatewayError("invalid_argument", "`cursor` must be the `nextCursor` of this list.", {
+  throw foreignCursor();
+}
+
+/**
+ * The tie of a list whose ties are whole numbers.
+ * @throws GatewayError `invalid_argument` for another tie
+ */
+export function tieNumber({ tie }: CursorPlace): number {
+  const number = Number(tie);
+  if (Number.isSafeInteger(number) && String(number) === tie) return number;
+  throw foreignCursor();
+}
+
+function foreignCursor(): GatewayError {
+  return new GatewayError("invalid_argument", "`cursor` must be the `nextCursor` of this list.", {
     param: "cursor",
   });
 }
