@@ -121,7 +121,10 @@ function selected(state: State, selection: KeySelection): readonly KeyRow[] {
   if ("id" in selection) return [state.keys.get(organizationId, selection.id) ?? []].flat();
   const { userId } = selection;
   return state.keys
-    .all({ tenant: organizationId, matches: ({ key }) => key.userId === userId })
+    .all({
+      tenant: organizationId,
+      matches: ({ key }) => key.userId === userId && key.revokedAt === null,
+    })
     .toReversed();
 }
 

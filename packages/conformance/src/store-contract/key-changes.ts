@@ -53,6 +53,21 @@ export function keyChangeTests(test: ContractTest): void {
     expect(await changed(store, intents, { organizationId, userId: "nobody" }, {})).toEqual([]);
   });
 
+  test("asks only for the keys of a user that aren't revoked", async ({ store, intents }) => {
+    await insertKeys(store, intents);
+    await changed(store, intents, { organizationId, id: "key-2" }, { revokedAt: 7 });
+    await changed(store, intents, { organizationId, id: "key-3" }, { expiresAt: 1 });
+    const asked: string[] = [];
+    const ask = ({ id }: ApiKey) => {
+      asked.push(id);
+      return null;
+    };
+    await store.keys.change({ organizationId, userId: "ada" }, ask);
+    expect(asked).toEqual(["key-3", "key-1"]);
+    await store.keys.change({ organizationId, id: "key-2" }, ask);
+    expect(asked).toEqual(["key-3", "key-1", "key-2"]);
+  });
+
   test("changes all keys of a user or none", async ({ store, intents }) => {
     await insertKeys(store, intents);
     const before = await store.keys.list({ organizationId }, wholePage);

@@ -29,7 +29,8 @@ export const administrationStatements = {
   keyById: `SELECT ${keyColumns.join(", ")} FROM api_keys
     WHERE organization_id = :organization_id AND id = :id`,
   keysOfUser: `SELECT ${keyColumns.join(", ")} FROM api_keys
-    WHERE organization_id = :organization_id AND user_id = :user_id AND ${listed.keys}
+    WHERE organization_id = :organization_id AND user_id = :user_id AND revoked_at IS NULL
+      AND ${listed.keys}
     ORDER BY created_at DESC, sequence DESC`,
   keyWithoutSecret: `SELECT ${keysOwn}, o.salt
     FROM api_keys k JOIN organizations o ON o.id = k.organization_id
