@@ -430,7 +430,7 @@ describe("the admin API", () => {
     expect((await read("ada")).status).toBe(503);
   });
 
-  it("runs one maintenance operation at a time, whoever asks", async () => {
+  it("runs one maintenance operation at a time for all tokens", async () => {
     const { gateway } = await createTestGateway();
     const held = Promise.withResolvers<{ readonly counters: 0; readonly drift: readonly [] }>();
     const reconcile = vi.fn(() => held.promise);

@@ -256,7 +256,7 @@ interface Scoped {
 }
 
 /**
- * As `matching`, and rejects other organizations. Whoever sees a budget or rate limit sees its counters, which tell what
+ * As `matching`, and rejects other organizations. Everyone with access to a budget or rate limit sees its counters: they tell what
  * the users of its organizations have used.
  */
 export function replacing(next: Scoped, ifMatch: string | undefined) {
