@@ -48,7 +48,8 @@ const maxOpened = 4_096;
 
 /**
  * The messages of a request, with the client's copy of their state unsealed. Sealed texts come from a provider and go back
- * only to it. Opaque texts that were not sealed for this key are dropped, and those beyond the first 4,096.
+ * only to it. Opaque texts that were not sealed for this key are dropped, and those beyond 4,096. The latest
+ * messages, whose state matters most, come first.
  */
 export function unsealState(
   messages: readonly Message[],
@@ -61,9 +62,10 @@ export function unsealState(
     ...seal,
     open: (text) => (left-- > 0 ? seal.open(text) : null),
   };
-  return messages.map((message) =>
-    hasClientState(message) ? unsealMessage(message, opening, drop) : message,
-  );
+  return messages
+    .toReversed()
+    .map((message) => (hasClientState(message) ? unsealMessage(message, opening, drop) : message))
+    .toReversed();
 }
 
 /** Whether the state of a message may come from the client. State with an origin comes from the store. */
