@@ -2,6 +2,7 @@ import { openaiCompatible } from "@tollgate/provider-openai";
 import { createTestGateway, scriptedUpstream } from "@tollgate/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { responsesOf } from "./responses-calls.ts";
+import { failureOf } from "./wire.ts";
 
 const call = { type: "function_call", call_id: "call_1", name: "show", arguments: "{}" };
 const question = { role: "user", content: "Show it." };
@@ -99,5 +100,45 @@ describe("reasoning items in the input", () => {
 
   it("are counted if they come after no answer, even without text", async () => {
     expect(await droppedFrom(question, sealed)).toEqual({ reasoning: 1 });
+  });
+});
+
+describe("the description of a namespace", () => {
+  const group = (name: string, functions: number, description: string) => ({
+    type: "namespace",
+    name,
+    description,
+    tools: Array.from({ length: functions }, (_, at) => ({ type: "function", name: `f${at}` })),
+  });
+
+  async function send(...tools: readonly object[]) {
+    const limits = { bodyBytes: 20_000, imageBodyBytes: 20_000 };
+    const { gateway, key, provider } = await createTestGateway({ limits });
+    onTestFinished(() => gateway.close());
+    const answer = await responsesOf(gateway, key.secret).post({ tools });
+    return { answer, sent: provider.calls.map(({ request }) => JSON.stringify(request).length) };
+  }
+
+  it("is refused if it would make the request much larger, before anything is sent", async () => {
+    const long = "x".repeat(1_000);
+    const refusals = [
+      { tools: [group("a", 128, long)], param: "tools[0].description" },
+      { tools: [group("a", 10, long), group("b", 11, long)], param: "tools[1].description" },
+    ];
+    for (const { tools, param } of refusals) {
+      const { answer, sent } = await send(...tools);
+      expect(await failureOf(answer)).toMatchObject({ code: "invalid_value", param });
+      expect(sent).toEqual([]);
+    }
+  });
+
+  it("is sent with each function if all copies together are at most as large as a body", async () => {
+    const { answer, sent } = await send(
+      group("a", 20, "x".repeat(999)),
+      group("b", 1, "x".repeat(20)),
+      group("c", 9, ""),
+    );
+    expect(answer.status).toBe(200);
+    expect(sent).toEqual([expect.closeTo(20_000, -4)]);
   });
 });

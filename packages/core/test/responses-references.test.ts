@@ -1,7 +1,7 @@
 import type { Store } from "@tollgate/core/store";
 import { memoryStore } from "@tollgate/store-memory";
 import { countingIds, createTestGateway, type TestGatewayOptions } from "@tollgate/testing";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { responseOf, responsesOf } from "./responses-calls.ts";
 import { failureOf } from "./wire.ts";
 
@@ -66,6 +66,36 @@ describe("the content that a request refers to is limited like its own", () => {
     expect((await responses.post({ input: references.slice(0, 15) })).status).toBe(200);
     const answer = await responses.post({ input: references });
     expect(await failureOf(answer)).toMatchObject({ code: "request_too_large" });
+  });
+
+  it("in bytes, counting each item of a response by itself", async () => {
+    const { responses } = await start({ limits });
+    const texts = ["x".repeat(9_000), "x".repeat(100)];
+    const { id } = await responses.create({
+      input: texts.map((content) => ({ role: "user", content })),
+    });
+    const [long, short] = texts.map((_, at) => ({
+      type: "item_reference",
+      id: `${id.replace("resp_", "msg_")}_i${at}`,
+    }));
+    const most = [short, long, short, long, short];
+    expect((await responses.post({ input: most })).status).toBe(200);
+    const answer = await responses.post({ input: [short, long, long, short, long] });
+    expect(await failureOf(answer)).toMatchObject({ code: "request_too_large" });
+  });
+
+  it("in comparisons, which are not as many as items times references", async () => {
+    const { responses } = await start();
+    const input = Array.from({ length: 1_000 }, () => ({ role: "user", content: "Hello" }));
+    const { id } = await responses.create({ input });
+    const references = input.map((_, at) => ({
+      type: "item_reference",
+      id: `${id.replace("resp_", "msg_")}_i${at}`,
+    }));
+    const filter = vi.spyOn(Array.prototype, "filter");
+    onTestFinished(() => filter.mockRestore());
+    expect((await responses.post({ input: references })).status).toBe(200);
+    expect(filter.mock.contexts.flat().length).toBeLessThan(100_000);
   });
 
   it("in reads, of which there is none after the first unknown response", async () => {
