@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import {
+  addChunk,
   type EmbeddingCall,
   type Json,
   modelsOf,
@@ -284,7 +285,7 @@ class WholeAnswer implements AnswerReceiver {
   }
 
   data(chunks: readonly Uint8Array[]): void {
-    this.#chunks.push(...chunks);
+    for (const chunk of chunks) addChunk(this.#chunks, chunk);
   }
 
   end(): void {

@@ -1,6 +1,7 @@
 import { scriptedUpstream } from "@tollgate/testing";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { openaiCompatible } from "../src/index.ts";
+import { chunked, head } from "./drive.ts";
 
 type Script = Parameters<typeof scriptedUpstream>[0];
 
@@ -29,6 +30,18 @@ describe("the upstream's own list of models", () => {
     expect(names).toEqual(["gpt-5", "a/b"]);
     expect(upstream.requests[0]?.head).toMatch(/^GET \/v1\/models HTTP\/1.1/);
     expect(upstream.requests[0]?.head).toMatch(/^authorization: Bearer sk-platform$/im);
+  });
+
+  it("may arrive in single bytes, which are joined as they arrive", async () => {
+    const list = JSON.stringify({ data: [{ id: "x".repeat(4_000) }] });
+    const bytes = [...list, ""].map(chunked).join("");
+    const concat = vi.spyOn(Buffer, "concat");
+    onTestFinished(() => concat.mockRestore());
+    const { names } = await listed(({ send }) =>
+      send(head("content-type: application/json", "transfer-encoding: chunked") + bytes),
+    );
+    expect(names).toHaveLength(1);
+    expect(Math.max(...concat.mock.calls.map(([pieces]) => pieces.length))).toBeLessThan(300);
   });
 
   it.each([
