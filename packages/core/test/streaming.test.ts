@@ -79,6 +79,26 @@ describe("a streamed answer (sections 2.3 and 6.1)", () => {
     expect(provider.calls.map(({ stream }) => stream)).toEqual([false, true]);
   });
 
+  it("lets other work run, even if its provider has it in memory and its client reads at once", async () => {
+    const { gateway, provider, chat } = await createTestGateway();
+    const events = 5_120;
+    provider.reply({ text: Array<string>(events).fill("a") });
+    const { body } = await gateway.answer(chat({ stream: true }));
+    if (typeof body === "string") throw new Error("not a stream");
+    let [pieces, turns, isOver] = [0, 0, false];
+    const turn = (): void => {
+      turns++;
+      if (!isOver) setImmediate(turn);
+    };
+    setImmediate(turn);
+    await new Promise<void>((end, fail) =>
+      body.start({ write: () => Promise.resolve(void pieces++), end, fail }),
+    );
+    isOver = true;
+    expect(pieces).toBeGreaterThan(events);
+    expect(turns).toBeGreaterThan(events / 300);
+  });
+
   it("is an event stream of chunks that ends with [DONE], once (W2)", async () => {
     const { gateway, provider, chat } = await createTestGateway();
     provider.reply({ text: ["a", "b"] });

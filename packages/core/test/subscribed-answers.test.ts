@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { queryObjects } from "node:v8";
 import { type AnswerSink, type CompletionEvent, ProviderError } from "@tollgate/core/provider";
 import { createTestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
@@ -113,5 +115,34 @@ describe("a provider that pushes its answer", () => {
     expect((await clock.until(second)).status).toBe(504);
     expect(seen.ended).toBe(2);
     expect(await steps()).toMatchObject([{ reason: "silent" }, { reason: "silent" }]);
+  });
+});
+
+describe("the log probabilities of an answer", () => {
+  class Marked {}
+
+  /** How many of a hundred are kept while the answer goes on. */
+  async function keptOf(stream: boolean): Promise<number> {
+    const { ask, seen } = await gatewayOf((sink) => {
+      sink.events(sent);
+      for (let event = 0; event < 100; event++)
+        sink.events([{ type: "logprobs", logprobs: Object.create(Marked.prototype) }]);
+    });
+    const text = ask({ stream, logprobs: true }).then((answer) => answer.text());
+    while (seen.sinks.length === 0) await nextTurn();
+    await nextTurn();
+    const kept = queryObjects(Marked, { format: "count" });
+    seen.sinks[0]?.events(finish);
+    seen.sinks[0]?.ended();
+    expect(await text).toContain("logprobs");
+    return kept;
+  }
+
+  it("are kept for a plain answer, which repeats them", async () => {
+    expect(await keptOf(false)).toBeGreaterThanOrEqual(100);
+  });
+
+  it("are not kept once a stream of chunks has them", async () => {
+    expect(await keptOf(true)).toBeLessThan(10);
   });
 });

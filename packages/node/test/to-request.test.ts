@@ -1,15 +1,17 @@
 import { once } from "node:events";
 import {
   createServer,
-  type IncomingMessage,
+  IncomingMessage,
   type RequestOptions,
   request,
   type Server,
+  ServerResponse,
 } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, Socket } from "node:net";
+import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { gzipSync } from "node:zlib";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { type NodeRequest, send, toRequest } from "../src/index.ts";
 
 let server: Server | undefined;
@@ -190,6 +192,19 @@ it("replaces a target that is not a valid URL with /", async () => {
   }).end();
   const [answer] = (await once(asked, "response")) as [IncomingMessage];
   expect(await text(answer)).toBe("/");
+});
+
+it("joins the small pieces of a body as they arrive", async () => {
+  const incoming = new IncomingMessage(new Socket());
+  incoming.method = "POST";
+  const bytes = Buffer.from(" ".repeat(4_000));
+  const payload = Readable.from(Array.from(bytes, (byte) => Uint8Array.of(byte)));
+  const concat = vi.spyOn(Buffer, "concat");
+  const read = await bytesOf(toRequest(incoming, new ServerResponse(incoming), payload));
+  const pieces = concat.mock.calls.map(([joined]) => joined.length);
+  concat.mockRestore();
+  expect(read).toHaveLength(bytes.length);
+  expect(Math.max(...pieces)).toBeLessThan(300);
 });
 
 /** The URL of the `Request` that a handler, or the host's `authenticate`, gets. */

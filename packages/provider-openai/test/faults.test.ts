@@ -4,7 +4,7 @@ import { nextTick } from "node:process";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { scriptedUpstream } from "@tollgate/testing";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { openaiCompatible } from "../src/index.ts";
 import {
   callOf,
@@ -234,6 +234,29 @@ describe("faults of an upstream", () => {
     await upstream.requests[0]?.closed;
     await provider.close();
   });
+
+  it.each([
+    ["a plain answer", 200, null],
+    ["an error", 500, "status_500"],
+  ])(
+    "F12: sends %s in single bytes, which are joined as they arrive",
+    async (_, status, reason) => {
+      const message = { content: "x".repeat(4_000) };
+      const body = JSON.stringify({ choices: [{ message, finish_reason: "stop" }], usage: null });
+      const concat = vi.spyOn(Buffer, "concat");
+      onTestFinished(() => concat.mockRestore());
+      const { thrown } = await callUpstream(
+        ({ send }) =>
+          send(
+            `HTTP/1.1 ${status} Answer\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n` +
+              [...body, ""].map(chunked).join(""),
+          ),
+        { stream: false },
+      );
+      expect(thrown).toEqual(reason === null ? null : expect.objectContaining({ reason, status }));
+      expect(Math.max(...concat.mock.calls.map(([pieces]) => pieces.length))).toBeLessThan(300);
+    },
+  );
 
   it("F13: never sends usage", async () => {
     const { events } = await callUpstream(({ send }) =>

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { defaultLimits } from "../domain/limits.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { parseBody, readBody } from "./read-body.ts";
@@ -195,6 +195,17 @@ describe("the content of a body", () => {
       expect(await readJson(post({ body }), limits)).toEqual({ a: "é😀" });
     }
   });
+});
+
+it("joins the small pieces of a body without a length as they arrive", async () => {
+  const bytes = Buffer.from(`{"a":"${"x".repeat(4_000)}"}`);
+  const body = ReadableStream.from(Array.from(bytes, (byte) => Uint8Array.of(byte)));
+  const concat = vi.spyOn(Buffer, "concat");
+  const within = { ...limits, bodyBytes: 5_000 };
+  expect(await readJson(post({ body }), within)).toHaveProperty("a");
+  const pieces = concat.mock.calls.map(([joined]) => joined.length);
+  concat.mockRestore();
+  expect(Math.max(...pieces)).toBeLessThan(300);
 });
 
 describe("a body whose upload ends early", () => {
