@@ -85,7 +85,10 @@ const detail = fc.oneof(
     type: fc.constant("logprobs" as const),
     logprobs: fc.record({
       content: fc.array(
-        fc.record({ token: hostile, logprob: fc.double({ max: 0, noNaN: true, min: -99 }) }),
+        fc.record({
+          token: hostile,
+          logprob: fc.double({ max: -Number.MIN_VALUE, noNaN: true, min: -99 }),
+        }),
         { maxLength: 2 },
       ),
     }),

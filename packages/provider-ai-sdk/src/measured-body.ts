@@ -1,4 +1,9 @@
-import { isTooMuchJson, type ProviderCall, type ProviderError } from "@tollgate/core/provider";
+import {
+  addChunk,
+  isTooMuchJson,
+  type ProviderCall,
+  type ProviderError,
+} from "@tollgate/core/provider";
 import { type EventMeasure, measureEvents, measureFrames, measureLines } from "./event-measures.ts";
 import { invalidAnswer, limitExceeded } from "./failures.ts";
 
@@ -49,7 +54,7 @@ function wholeBody(
   return new TransformStream({
     transform(chunk, controller) {
       total += chunk.length;
-      if (total <= maxBytes) return void chunks.push(chunk);
+      if (total <= maxBytes) return addChunk(chunks, chunk);
       const failure = limitExceeded("answer_too_large");
       onFailure(failure);
       controller.error(failure);

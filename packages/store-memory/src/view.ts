@@ -70,10 +70,14 @@ function viewRetention(state: State): Omit<RetentionView, "session"> {
         .slice(0, limit)
         .map((organizationId) => ({ organizationId, mark: markOf(state, organizationId) })),
     sessionsInOrder: (organizationId, mark, limit) => inOrder(organizationId, mark).slice(0, limit),
-    isNeededSince: ({ organizationId, id }, time) =>
-      heirsOf(state.sessions.get(organizationId, id)).some(
-        ({ record }) => record.updatedAt >= time,
-      ),
+    isNeededSince({ organizationId, id }, time) {
+      const waiting = [...(state.sessions.get(organizationId, id)?.heirs ?? [])];
+      for (const { record, heirs } of waiting) {
+        if (record.updatedAt >= time) return true;
+        for (const heir of heirs ?? []) waiting.push(heir);
+      }
+      return false;
+    },
     holdsContent: ({ organizationId, id }) =>
       state.sessions.get(organizationId, id)?.holdsContent ?? false,
   };
@@ -123,12 +127,6 @@ function headedBy(
   for (let at = values.length - width; at >= 0 && matches.length < maxMatches; at -= width)
     for (const { record } of branches.get(values.slice(at, at + width)) ?? []) matches.push(record);
   return matches;
-}
-
-function heirsOf(session: SessionRow | null): readonly SessionRow[] {
-  const heirs = [...(session?.heirs ?? [])];
-  for (const row of heirs) heirs.push(...(row.heirs ?? []));
-  return heirs;
 }
 
 function chainBefore(state: State, { organizationId, id }: SessionState, end: number): Uint8Array {

@@ -256,8 +256,8 @@ interface Scoped {
 }
 
 /**
- * As `matching`, and rejects other organizations. Everyone with access to a budget or rate limit sees its counters: they tell what
- * the users of its organizations have used.
+ * As `matching`, and rejects other organizations. Everyone with access to a budget or rate limit sees its counters: they
+ * tell what the users of its organizations have used.
  */
 export function replacing(next: Scoped, ifMatch: string | undefined) {
   const check = matching(ifMatch);

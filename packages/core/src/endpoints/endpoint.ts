@@ -181,7 +181,10 @@ export async function freshCaller(
   return caller;
 }
 
-/** Answers a request without a body that opens no Step. It takes room until its answer is ready; a long one, until it is written. */
+/**
+ * Answers a request without a body that opens no Step. It takes room until its answer is ready, and with a long answer until
+ * that is written.
+ */
 export async function answerCaller(
   scope: RequestScope,
   request: GatewayRequest,

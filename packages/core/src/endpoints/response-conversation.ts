@@ -131,8 +131,8 @@ async function resolveInput(
 ): Promise<ResolvedInput> {
   const itemsById = new Map<string, StoredItem>();
   const dataClasses: string[] = [];
-  let free = left;
-  let unread = readsPerRequest * context.limits.imageBodyBytes;
+  const readable = readsPerRequest * context.limits.imageBodyBytes;
+  let [read, used] = [0, 0];
   for (const [responseId, references] of referencesByResponse(input)) {
     const response = await orUnavailable(
       context.store.responses.get(caller, responseId, context.clock.now()),
@@ -141,18 +141,18 @@ async function resolveInput(
     if (!response) break;
     dataClasses.push(response.dataClass);
     const size = response.body.length + response.input.length;
-    unread -= size;
-    if (unread < 0) throw conversationTooLarge(context.limits.imageBodyBytes);
+    read += size;
+    if (read > readable) throw conversationTooLarge(readable);
     if (isLarge(size)) await yieldToEventLoop();
     for (const item of itemsOf(response)) {
       const times = references.get(item.id) ?? 0;
       if (times === 0) continue;
-      free -= times * Buffer.byteLength(JSON.stringify(item));
-      if (free < 0) throw conversationTooLarge(context.limits.imageBodyBytes);
+      used += times * Buffer.byteLength(JSON.stringify(item));
+      if (used > left) throw conversationTooLarge(context.limits.imageBodyBytes);
       itemsById.set(item.id, item);
     }
   }
-  room.grow(left - free);
+  room.grow(used);
   const items = input.map((item, at) =>
     item.type === "item_reference" ? (itemsById.get(item.id) ?? notFound(at)) : item,
   );

@@ -8,7 +8,7 @@ const smallChunk = 16_384;
 export function addChunk(chunks: Uint8Array[], chunk: Uint8Array): void {
   if (chunk.length === 0) return;
   let joined = chunk;
-  // Only equal or shorter ones are joined, so each byte is copied a few times at most.
+  // Each join at least doubles a chunk, so a byte is copied 14 times at most.
   for (let last = chunks.at(-1); last !== undefined; last = chunks.at(-1)) {
     if (last.length > joined.length || last.length >= smallChunk) break;
     joined = Buffer.concat([last, joined]);

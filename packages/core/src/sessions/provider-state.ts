@@ -17,7 +17,7 @@ import {
 import type { DroppedFields } from "../domain/step.ts";
 import type { Json } from "../kernel/stable-json.ts";
 import { canonicalMessage } from "./canonical-message.ts";
-import { mapOpaque, type StateSeal, sealFields } from "./state-seal.ts";
+import { isSealed, mapOpaque, type StateSeal, sealFields } from "./state-seal.ts";
 
 /** Counts a dropped field by its name. */
 export type NoteDropped = (name: string) => void;
@@ -60,7 +60,7 @@ export function unsealState(
   let left = maxOpened;
   const opening: StateSeal = {
     ...seal,
-    open: (text) => (left-- > 0 ? seal.open(text) : null),
+    open: (text) => (isSealed(text) && left-- > 0 ? seal.open(text) : null),
   };
   return messages
     .toReversed()

@@ -19,6 +19,9 @@ export interface UnsealedText {
   readonly original: string;
 }
 
+/** Whether a text may be a seal. Only then is it worth opening. */
+export const isSealed = (text: string): boolean => text.startsWith("tg1:");
+
 const macBytes = 16;
 const form = /^tg1:([A-Za-z0-9_-]{22}):([^:]{1,1024}):/;
 

@@ -67,7 +67,7 @@ describe("functions in a namespace", () => {
 
   it("are refused if the model could not tell two of them apart, or if there are too many", () => {
     const fault = (code: string, param: string) => expect.objectContaining({ code, param });
-    const long = { description: "x".repeat(limits.bodyBytes / 2) };
+    const long = { description: "é".repeat(limits.bodyBytes / 4) };
     expect(read([group("a", [tool("b"), tool("c")], long)]).options.tools).toHaveLength(2);
     expect(refusal(tool("z"), group("a", [tool("b"), tool("c"), tool("d")], long))).toEqual(
       fault("invalid_value", "tools[1].description"),

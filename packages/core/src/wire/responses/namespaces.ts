@@ -56,10 +56,10 @@ export function flattenTools(
       flat.push(tool);
       continue;
     }
-    repeated += (tool.description?.length ?? 0) * tool.tools.length;
+    repeated += Buffer.byteLength(tool.description ?? "") * tool.tools.length;
     if (repeated > limits.bodyBytes)
       throw wrongValue(
-        `must be shorter: every function of the namespace repeats it, and together they may take ${limits.bodyBytes} characters`,
+        `must be shorter: every function of the namespace repeats it, and together they may take ${limits.bodyBytes} bytes`,
         `tools[${at}].description`,
       );
     for (const [index, member] of tool.tools.entries()) {
