@@ -79,7 +79,7 @@ describe("the commands for evidence", { timeout: 60_000 }, () => {
     );
     database.close();
     const { code, output, errors } = await evidence("verify", "--organization", "acme");
-    expect([code, errors]).toEqual([1, "error: some logs are not as they were signed\n"]);
+    expect([code, errors]).toEqual([1, "error: some logs have a problem\n"]);
     expect(output).toContain("from leaf 1 on, checkpoint 1: leaf 1 doesn't have its hash");
   });
 

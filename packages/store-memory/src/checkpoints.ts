@@ -56,8 +56,11 @@ export function createCheckpointRepository({ logs }: State): CheckpointRepositor
     },
     async organizations(after, limit) {
       return named(after)
-        .flatMap(([id, { checkpoints }]) => (checkpoints.length === 0 ? [] : [id]))
-        .slice(0, limit);
+        .slice(0, limit)
+        .map(([organizationId, { checkpoints }]) => ({
+          organizationId,
+          sealedAt: checkpoints.at(-1)?.at ?? null,
+        }));
     },
     list: async ({ organizationId, from }, paging) =>
       pageFrom("checkpoints", logOf(organizationId).checkpoints, from, paging),
@@ -69,6 +72,18 @@ export function createCheckpointRepository({ logs }: State): CheckpointRepositor
       return mapPage(pageFrom("log leaves", sealed, from, paging), ({ row, index }) => {
         return { organizationId, index, leaf: leafOf(row) };
       });
+    },
+    async outside({ organizationId, size, from, to, after, limit }) {
+      const start = after === null ? 0 : after + 1;
+      const looked = logOf(organizationId).leaves.slice(start, start + limit);
+      const late = looked
+        .slice(Math.max(0, size - start))
+        .flatMap(({ at }) => (at < from || at > to ? [at] : []));
+      return {
+        count: late.length,
+        since: late.length === 0 ? null : Math.min(...late),
+        next: looked.length < limit ? null : start + limit - 1,
+      };
     },
   };
 }

@@ -66,7 +66,7 @@ async function verify(_options: unknown, command: Command): Promise<void> {
     const text = logs.length === 0 ? "no logs" : formatTable(logs, columns);
     print(globalsOf(command).json, { data: logs }, text);
     if (logs.some(({ problem }) => problem !== null))
-      throw new CommandError("some logs are not as they were signed");
+      throw new CommandError("some logs have a problem");
   });
 }
 

@@ -1,4 +1,11 @@
-import type { Checkpoint, EvidenceLeaf, LeafBatch, Store } from "@tollgate/core/store";
+import type {
+  Checkpoint,
+  EvidenceLeaf,
+  LeafBatch,
+  LeavesOutside,
+  OutsideQuery,
+  Store,
+} from "@tollgate/core/store";
 import { expect } from "vitest";
 import { user } from "./chain.ts";
 import { type ContractTest, expectOpened } from "./contract-test.ts";
@@ -73,9 +80,14 @@ export function checkpointTests(test: ContractTest): void {
     expect(await unsealed(whole)).toEqual({ logs: [logs[0], logs[2]], next: null });
     expect(await unsealed({ after: "", limit: 1 })).toEqual({ logs: [], next: organizationId });
     await sealNext(store, 9, "");
-    expect(await organizations(null, 9)).toEqual(["", organizationId]);
-    expect(await organizations("", 9)).toEqual([organizationId]);
-    expect(await organizations(null, 1)).toEqual([""]);
+    const owners = [
+      { organizationId: "", sealedAt: 1_000 },
+      { organizationId, sealedAt: 1_000 },
+      { organizationId: "globex", sealedAt: null },
+    ];
+    expect(await organizations(null, 9)).toEqual(owners);
+    expect(await organizations("", 9)).toEqual(owners.slice(1));
+    expect(await organizations(null, 2)).toEqual(owners.slice(0, 2));
     const late = await record(store, intents.leaf("decision"));
     const found = [{ organizationId, since: late.at }];
     expect(await unsealed({ after: "", limit: 1 })).toEqual({ logs: found, next: organizationId });
@@ -101,6 +113,25 @@ export function checkpointTests(test: ContractTest): void {
       [1, 2, 3, 4],
       [1, 2, 3, 4],
     ]);
+  });
+
+  test("counts leaves outside the log, page by page", async ({ store, intents }) => {
+    const leaves = [await firstLeaf(store)];
+    for (let at = 0; at < 4; at++) leaves.push(await record(store, intents.leaf("decision")));
+    await sealNext(store, 2);
+    const times = leaves.slice(2).map(({ at }) => at);
+    const [early, late] = [Math.min(...times), Math.max(...times)];
+    const found = { size: 2, from: late + 1, to: late + 1 };
+    expect(await outsideOf(store, found)).toEqual({ count: 3, since: early, looks: 3 });
+    const sealed = { count: 4, since: leaves[1]?.at, looks: 3 };
+    expect(await outsideOf(store, { ...found, size: 1 })).toEqual(sealed);
+    const none = { count: 0, since: null, looks: 3 };
+    expect(await outsideOf(store, { ...found, from: early })).toEqual(none);
+    const future = { size: 2, from: early - 2, to: early - 1 };
+    expect(await outsideOf(store, future)).toEqual({ count: 3, since: early, looks: 3 });
+    await sealNext(store, 9);
+    expect(await outsideOf(store, { ...found, size: 5 })).toEqual(none);
+    expect(await outsideOf(store, found, "nobody")).toEqual({ ...none, looks: 1 });
   });
 
   test("seals the leaves of Steps, and keeps them when the Steps are removed", async ({
@@ -180,6 +211,28 @@ function checkpointOf(number: number, size: number): Omit<Checkpoint, "note"> {
 async function record(store: Store, leaf: EvidenceLeaf): Promise<EvidenceLeaf> {
   await store.evidence.record(leaf);
   return withBuffer(leaf);
+}
+
+/** The sum of the pages of two leaves each. */
+async function outsideOf(
+  { checkpoints }: Store,
+  query: Pick<OutsideQuery, "size" | "from" | "to">,
+  log = organizationId,
+): Promise<Pick<LeavesOutside, "count" | "since"> & { readonly looks: number }> {
+  let [count, looks, since, after]: [number, number, number | null, number | null] = [
+    0,
+    0,
+    null,
+    null,
+  ];
+  do {
+    const page = await checkpoints.outside({ ...query, organizationId: log, after, limit: 2 });
+    count += page.count;
+    if (page.since !== null) since = Math.min(since ?? page.since, page.since);
+    looks++;
+    after = page.next;
+  } while (after !== null);
+  return { count, since, looks };
 }
 
 /** The leaf of the key that every test starts with. */

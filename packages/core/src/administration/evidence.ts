@@ -1,4 +1,8 @@
-import type { CheckpointRepository } from "../contracts/checkpoint-repository.ts";
+import type {
+  CheckpointRepository,
+  LeavesOutside,
+  LogOwner,
+} from "../contracts/checkpoint-repository.ts";
 import type { Checkpoint } from "../domain/checkpoint.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { isVerificationKey, type VerifiedLog, verifyLog } from "../evidence/verify-log.ts";
@@ -64,7 +68,8 @@ export interface Evidence {
   /** The last signed checkpoint of a log, to keep as an anchor; null before the first. */
   latest(log: Pick<CheckpointFilter, "organizationId">): Promise<CheckpointRecord | null>;
   /**
-   * Verifies logs against the database: signatures, leaf hashes, density, roots, consistency and anchors. Reads every leaf.
+   * Verifies logs against the database: signatures, leaf hashes, density, roots, consistency and anchors, and that no leaf
+   * is missing from them that should be sealed. Reads every leaf.
    * @throws GatewayError `invalid_argument` for an invalid key or without any
    */
   verify(options: VerifyOptions): Promise<readonly LogRecord[]>;
@@ -89,6 +94,9 @@ const verifyOptions = z.strictObject({
 
 const logsPerPage = 1_000;
 const leavesPerPage = 500;
+const placesPerPage = 1_000;
+/** Milliseconds that a leaf may wait, in a process that seals none itself. */
+const defaultWait = 60_000;
 /** Few, because each has a signature to verify before other work of the process runs. */
 const checkpointsPerPage = 100;
 
@@ -128,14 +136,19 @@ export function createEvidence(context: GatewayContext, ready: () => Promise<voi
           { param: "keys" },
         );
       await ready();
-      const logs = organizationId === everyOrganization ? allLogs(context) : [organizationId ?? ""];
+      const due = await dueTimes(context);
+      const isEvery = organizationId === everyOrganization;
+      const logs = isEvery ? allLogs(context) : [{ organizationId: organizationId ?? "" }];
       const verified: LogRecord[] = [];
       const rest = new Set(anchors);
-      for await (const log of logs) {
+      for await (const owner of logs) {
+        const log = owner.organizationId;
         const trust = { keys: trusted, anchors: anchorsOf(log, { keys: trusted, anchors }) };
         for (const anchor of trust.anchors) rest.delete(anchor);
-        const result = await withStoreErrors(verifyOne(context, log, trust));
-        verified.push({ organizationId: log === "" ? null : log, ...result });
+        const result = await withStoreErrors(verifyOne(context, log, { ...trust, due }));
+        // Its first leaves may wait.
+        const isToBegin = "sealedAt" in owner && owner.sealedAt === null && result.problem === null;
+        if (!isToBegin) verified.push({ organizationId: log === "" ? null : log, ...result });
         await yieldToEventLoop();
       }
       requireNone(rest);
@@ -163,15 +176,34 @@ async function latestSigned(
   return (await checkpoints.list(before, { cursor: null, limit: 1 })).data[0] ?? null;
 }
 
-async function* allLogs({ store }: Pick<GatewayContext, "store">): AsyncGenerator<string> {
+async function* allLogs({ store }: Pick<GatewayContext, "store">): AsyncGenerator<LogOwner> {
   for (let after: string | null = null; ; ) {
-    const page: readonly string[] = await withStoreErrors(
+    const page: readonly LogOwner[] = await withStoreErrors(
       store.checkpoints.organizations(after, logsPerPage),
     );
     yield* page;
-    after = page.at(-1) ?? null;
+    after = page.at(-1)?.organizationId ?? null;
     if (page.length < logsPerPage) return;
   }
+}
+
+/** Leaves written before or after these times should be sealed. */
+interface DueTimes {
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * The last checkpoint of any log shows that sealing ran until then. So in a copy, or after all processes ended, the last
+ * leaves don't count. A time in the future can't excuse a leaf.
+ */
+async function dueTimes(context: GatewayContext): Promise<DueTimes> {
+  const { clock, sequencer } = context;
+  const wait = sequencer?.alarmAfter ?? defaultWait;
+  const now = clock.now();
+  let sealedAt = 0;
+  for await (const owner of allLogs(context)) sealedAt = Math.max(sealedAt, owner.sealedAt ?? 0);
+  return { from: Math.min(sealedAt, now) - wait, to: now + wait };
 }
 
 interface Trust {
@@ -201,7 +233,7 @@ function requireNone(anchors: ReadonlySet<string>): void {
 function verifyOne(
   { store: { checkpoints } }: Pick<GatewayContext, "store">,
   organizationId: string,
-  trust: Trust,
+  { due, ...trust }: Trust & { readonly due: DueTimes },
 ): Promise<VerifiedLog> {
   const all = { organizationId, from: 0 };
   return verifyLog({
@@ -217,6 +249,23 @@ function verifyOne(
       (row) => row,
       { limit: leavesPerPage },
     ),
+    async outside(size) {
+      let [count, since] = [0, Number.POSITIVE_INFINITY];
+      for (let after: number | null = null; ; ) {
+        const found: LeavesOutside = await checkpoints.outside({
+          organizationId,
+          size,
+          ...due,
+          after,
+          limit: placesPerPage,
+        });
+        count += found.count;
+        since = Math.min(since, found.since ?? since);
+        if (found.next === null) return { count, since: count === 0 ? null : since };
+        after = found.next;
+        await yieldToEventLoop();
+      }
+    },
   });
 }
 

@@ -30,8 +30,8 @@ export interface CheckpointRepository {
   sign(
     signed: Pick<Checkpoint, "organizationId" | "number"> & { readonly note: string },
   ): Promise<boolean>;
-  /** Organizations that have a log, sorted. */
-  organizations(after: string | null, limit: number): Promise<readonly string[]>;
+  /** Organizations that have a log or only leaves for one, sorted. */
+  organizations(after: string | null, limit: number): Promise<readonly LogOwner[]>;
   /** A log's checkpoints from a number on, in order. */
   list(
     query: { readonly organizationId: string; readonly from: number },
@@ -42,6 +42,37 @@ export interface CheckpointRepository {
     query: { readonly organizationId: string; readonly from: number },
     paging: StorePaging,
   ): Promise<StorePage<SealedLeaf>>;
+  /**
+   * Looks at the next `limit` leaves of an organization in the order of their places, and counts those without an index
+   * below `size`. It trusts nothing that sealing noted. `after` is null at first.
+   */
+  outside(query: OutsideQuery): Promise<LeavesOutside>;
+}
+
+/** An organization with leaves. */
+export interface LogOwner {
+  readonly organizationId: string;
+  /** The time of its log's last checkpoint, signed or not; null before the first. */
+  readonly sealedAt: number | null;
+}
+
+/** Which leaves to count as outside a log of `size` leaves. */
+export interface OutsideQuery {
+  readonly organizationId: string;
+  readonly size: number;
+  /** Leaves written from this time to `to`, inclusive, may still wait, and don't count. */
+  readonly from: number;
+  readonly to: number;
+  readonly after: number | null;
+  readonly limit: number;
+}
+
+/** The leaves that one look found, and the `after` of the next one; null at the end. */
+export interface LeavesOutside {
+  readonly count: number;
+  /** The earliest time of those leaves; null for none. */
+  readonly since: number | null;
+  readonly next: number | null;
 }
 
 /** Some logs with leaves to seal, and the `after` of the next ones; null at the end. */

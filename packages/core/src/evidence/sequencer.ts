@@ -9,6 +9,8 @@ import { createSignedMemory, InconsistentLog, sealLog } from "./seal-log.ts";
 /** Seals the evidence leaves of all organizations while the gateway is open. */
 export interface Sequencer {
   readonly verificationKey: string;
+  /** How long a leaf may wait, in milliseconds. */
+  readonly alarmAfter: number;
   start(): void;
   stop(): Promise<void>;
   /** Seals everything that is there. @throws what the store or the signer throws */
@@ -118,6 +120,7 @@ export function createSequencer(parts: SequencerParts): Sequencer {
 
   return {
     verificationKey: signer.verificationKey,
+    alarmAfter,
     start: () => schedule(intervalMs),
     async stop() {
       isStopped = true;

@@ -11,6 +11,11 @@ export interface LogToVerify {
   readonly anchors: readonly string[];
   readonly checkpoints: AsyncIterable<LoggedCheckpoint>;
   readonly leaves: AsyncIterable<LoggedLeaf>;
+  /** The leaves without an index below the size that should have one, and the first time of them. */
+  readonly outside: (size: number) => Promise<{
+    readonly count: number;
+    readonly since: number | null;
+  }>;
 }
 
 interface LoggedCheckpoint {
@@ -52,7 +57,10 @@ export interface LogProblem {
   readonly message: string;
 }
 
-/** Verifies signatures, leaf hashes, density, roots, consistency of all checkpoints in turn, and anchors. */
+/**
+ * Verifies signatures, leaf hashes, density, roots, consistency of all checkpoints in turn, and anchors, and that no leaf
+ * was kept out of the log.
+ */
 export async function verifyLog(log: LogToVerify): Promise<VerifiedLog> {
   const keys = log.keys.flatMap((key) => readKey(key) ?? []);
   const signed = (note: string) => readNote(note, log.organizationId, keys);
@@ -96,7 +104,14 @@ export async function verifyLog(log: LogToVerify): Promise<VerifiedLog> {
     if (anchoredSizes.has(size)) roots.set(size, stated.root);
   }
   const wrong = anchors.map(anchorProblem).find((problem) => problem !== null);
-  return end(wrong ?? null);
+  return end(wrong ?? outsideProblem(await log.outside(size)));
+}
+
+function outsideProblem({ count, since }: Awaited<ReturnType<LogToVerify["outside"]>>) {
+  if (count === 0) return null;
+  const time = new Date(since ?? 0).toISOString();
+  if (count === 1) return `1 leaf that should be sealed isn't: written at ${time}`;
+  return `${count} leaves that should be sealed aren't: written from ${time}`;
 }
 
 function leafProblem(

@@ -1,4 +1,9 @@
-import type { CheckpointRepository, LeafBatch } from "@tollgate/core/store";
+import type {
+  CheckpointRepository,
+  LeafBatch,
+  LeavesOutside,
+  OutsideQuery,
+} from "@tollgate/core/store";
 import type { SqlDialect } from "../dialect.ts";
 import { lists } from "../lists.ts";
 import { checkpointFromRow, sealedLeafFromRow } from "../rows/checkpoint-row.ts";
@@ -48,10 +53,33 @@ export function createCheckpointRepository(
     async organizations(after, limit) {
       const text = after === null ? statements.firstOrganizations : statements.organizations;
       const rows = await database.read(() => all(text, { after, limit }));
-      return rows.map((row) => readRow(row).text("id"));
+      return rows.map((row) => ({
+        organizationId: readRow(row).text("id"),
+        sealedAt: readRow(row).integerOrNull("sealed_at"),
+      }));
     },
     list: (query, paging) => readPage(lists.checkpoints, [inLog(query)], paging, checkpointFromRow),
     leaves: (query, paging) => readPage(lists.logLeaves, [inLog(query)], paging, sealedLeafFromRow),
+    outside: (query) => database.read(() => leavesOutside(query)),
+  };
+}
+
+function* leavesOutside(query: OutsideQuery): Script<LeavesOutside> {
+  const { organizationId: organization_id, size, from, to, after, limit } = query;
+  const text = after === null ? statements.firstOutside : statements.outside;
+  const row = yield* get(text, {
+    organization_id,
+    size,
+    from_time: from,
+    to_time: to,
+    after,
+    limit,
+  });
+  const read = readRow(row);
+  return {
+    count: read.integer("outside"),
+    since: read.integerOrNull("since"),
+    next: read.integer("looked") < limit ? null : read.integerOrNull("last"),
   };
 }
 

@@ -1,11 +1,11 @@
 /** Up to `limit` organizations that have rows in a table, each found by one look into its index. */
-function organizationsIn(table: string, isFirst: boolean): string {
+function organizationsIn(table: string, isFirst: boolean, name = "logs"): string {
   const behind = isFirst ? "" : "WHERE organization_id > :after";
-  return `WITH RECURSIVE logs (id, place) AS (
+  return `${name} (id, place) AS (
     SELECT min(organization_id), 1 FROM ${table} ${behind}
     UNION ALL
-    SELECT (SELECT min(organization_id) FROM ${table} WHERE organization_id > logs.id), logs.place + 1
-    FROM logs WHERE logs.id IS NOT NULL AND logs.place < :limit)`;
+    SELECT (SELECT min(organization_id) FROM ${table} WHERE organization_id > ${name}.id), ${name}.place + 1
+    FROM ${name} WHERE ${name}.id IS NOT NULL AND ${name}.place < :limit)`;
 }
 
 const ofLog = "organization_id = :organization_id";
@@ -22,14 +22,28 @@ const notSealed = (log: string, settled: string): string =>
 const settledIn = (log: string): string => `coalesce((${lastOf(log, "settled")}), -1)`;
 
 /** Logs with the time of the first leaf that no signed checkpoint covers; null if there is none. */
-const unsealed = (isFirst: boolean): string => `${organizationsIn("leaves", isFirst)}
+const unsealed = (isFirst: boolean): string => `WITH RECURSIVE ${organizationsIn("leaves", isFirst)}
   SELECT logs.id AS id, coalesce(
     (${lastOf("logs.id", "CASE WHEN note IS NULL THEN since END")}),
     (SELECT l.at ${notSealed("logs.id", settledIn("logs.id"))} LIMIT 1)) AS since
   FROM logs WHERE logs.id IS NOT NULL ORDER BY logs.id`;
 
-const organizations = (isFirst: boolean): string => `${organizationsIn("checkpoints", isFirst)}
-  SELECT id FROM logs WHERE id IS NOT NULL ORDER BY id`;
+/** A log may have lost all its leaves, or not have begun. */
+const organizations = (isFirst: boolean): string => `WITH RECURSIVE
+  ${organizationsIn("leaves", isFirst)}, ${organizationsIn("checkpoints", isFirst, "begun")}
+  SELECT owners.id AS id, (${lastOf("owners.id", "at")}) AS sealed_at FROM (
+    SELECT id FROM logs WHERE id IS NOT NULL UNION SELECT id FROM begun WHERE id IS NOT NULL) AS owners
+  ORDER BY owners.id LIMIT :limit`;
+
+/** Leaves without an index below a log's size that were written before or after the times in which they may wait. */
+const outside = (isFirst: boolean): string => `SELECT
+    count(*) AS looked, max(place) AS last, count(late) AS outside, min(late) AS since FROM (
+    SELECT l.sequence AS place, CASE WHEN (s.number IS NULL OR s.number < 0 OR s.number >= :size)
+      AND (l.at < :from_time OR l.at > :to_time) THEN l.at END AS late
+    FROM leaves l LEFT JOIN sealed_leaves s
+    ON s.organization_id = l.organization_id AND s.sequence = l.sequence
+    WHERE l.organization_id = :organization_id ${isFirst ? "" : "AND l.sequence > :after"}
+    ORDER BY l.sequence LIMIT :limit) AS leaf_places`;
 
 /** The statements of logs and their checkpoints. `after` is missing from the first page's. */
 export const checkpointStatements = {
@@ -40,6 +54,8 @@ export const checkpointStatements = {
   last: lastOf(":organization_id", "organization_id, number, size, frontier, at, note"),
   settled: lastOf(":organization_id", "settled"),
   next: `SELECT l.sequence, l.at, l.hash ${notSealed(":organization_id", ":settled")} LIMIT :limit`,
+  firstOutside: outside(true),
+  outside: outside(false),
   add: `INSERT INTO checkpoints (organization_id, number, size, frontier, at, note, settled, since)
     VALUES (:organization_id, :number, :size, :frontier, :at, NULL, :settled, :since)
     ON CONFLICT DO NOTHING`,
