@@ -69,11 +69,6 @@ function apply(
   change: Change,
 ): number {
   const { run, known, deferred, view, sequence } = target;
-  const [first] = change;
-  const insert = (statement: string, row: SqlParameters): number => {
-    deferred.insert(statement, row);
-    return 1;
-  };
   switch (operation.write) {
     case "insert step":
       return insertStep(target, operation, change);
@@ -85,15 +80,16 @@ function apply(
     case "update session":
       return writeSession(target, operation);
     case "insert part":
-      return insert(writes.part.statement, partToRow(operation.row));
+      return insert(target, writes.part.statement, partToRow(operation.row));
     case "insert error":
-      return insert(writes.error.statement, errorToRow(operation.row));
+      return insert(target, writes.error.statement, errorToRow(operation.row));
     case "insert decision":
     case "claim decision": {
       const { owner, decision } = operation.row;
+      const first = change[0];
       if (first?.write === "insert step" && isEmbeddedPermit(first.row, operation.row)) return 1;
       if (view.hasDecision(owner.organizationId, decision.id)) return 0;
-      return insert(writes.decision.statement, decisionToRow(owner, decision, sequence));
+      return insert(target, writes.decision.statement, decisionToRow(owner, decision, sequence));
     }
     case "insert turn":
     case "insert hold":
@@ -107,9 +103,9 @@ function apply(
       return 1;
     }
     case "insert correction":
-      return insert(writes.correction.statement, correctionToRow(operation.row, sequence));
+      return insert(target, writes.correction.statement, correctionToRow(operation.row, sequence));
     case "insert usage":
-      return insert(writes.usageHour.statement, usageToRow(operation.row));
+      return insert(target, writes.usageHour.statement, usageToRow(operation.row));
     case "insert response":
       return run(writes.response.statement, responseRecordToRow(operation.row));
     case "remove response":
@@ -132,6 +128,11 @@ function apply(
       return run(writes[write].statement, row);
     }
   }
+}
+
+function insert({ deferred }: WriteTarget, statement: string, row: SqlParameters): number {
+  deferred.insert(statement, row);
+  return 1;
 }
 
 function writeSession(
