@@ -152,11 +152,10 @@ export function createUsageRepository(state: State): UsageRepository {
     async steps({ organizationId, to = Number.POSITIVE_INFINITY }, paging) {
       const matches = ({ record }: StepRow) => record.step.openedAt < to;
       const query = { direction: "oldest-first", tenant: organizationId, matches } as const;
-      const { data } = state.steps.page(query, paging);
-      const cursors = data.map(state.steps.cursorOf);
+      const { data } = state.steps.pageWithCursors(query, paging);
       return {
-        steps: data.map(({ record }) => record.step),
-        cursorOf: (index) => cursors[index] ?? "",
+        steps: data.map(({ row }) => row.record.step),
+        cursorOf: (index) => data[index]?.cursor ?? "",
       };
     },
     async add({ organizationId, after, mark, hours }) {

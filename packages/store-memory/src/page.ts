@@ -18,7 +18,7 @@ export function pageOf<Row>(
   for (const row of rows) {
     const isShown = list.isShown(row);
     const isOver = passed === maxScanned || (isShown && data.length === limit);
-    if (last && isOver) return { data, nextCursor: list.cursorOf(last) };
+    if (last !== null && isOver) return { data, nextCursor: list.cursorOf(last) };
     if (isShown) data.push(row);
     else passed += 1;
     last = row;

@@ -136,13 +136,17 @@ function leavesWith(changes: Rows<LeafRow>, logs: Map<string, Log>): Leaves {
   const leaves = createRows<LeafRow>("leaves");
   return {
     page: leaves.page,
-    insert({ hash, ...leaf }) {
-      const row = { ...leaf, hash: Buffer.from(hash).toString("hex") };
+    insert({ id, organizationId, kind, at, meta, hash }) {
+      const hex = Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("hex");
+      const row = { id, organizationId, kind, at, meta, hash: hex };
       leaves.insert(row);
-      const log = logs.get(leaf.organizationId) ?? { leaves: [], checkpoints: [] };
-      logs.set(leaf.organizationId, log);
+      let log = logs.get(organizationId);
+      if (log === undefined) {
+        log = { leaves: [], checkpoints: [] };
+        logs.set(organizationId, log);
+      }
       log.leaves.push(row);
-      if (isChangeKind(leaf.kind)) changes.insert(row);
+      if (isChangeKind(kind)) changes.insert(row);
     },
   };
 }
@@ -238,6 +242,7 @@ const maxCandidates = 100;
 
 /** The 100 most recently updated Sessions of one key and source: the candidates for a request without ids. */
 class RecentSessions {
+  /** Up to 99 older ones come first, because removing many at once is cheaper than removing one each time. */
   readonly #rows: SessionRow[] = [];
   /** Compared before the row itself, because most rows don't match. Oldest update first. */
   readonly #lengths: number[] = [];
@@ -245,20 +250,20 @@ class RecentSessions {
   readonly #inFlight: boolean[] = [];
 
   touch(row: SessionRow, { length, head, inFlight }: SessionState): void {
-    const place = this.#rows.indexOf(row);
-    if (place >= 0) this.#remove(place);
+    const place = this.#rows.lastIndexOf(row);
+    if (place >= 0) this.#remove(place, 1);
     this.#rows.push(row);
     this.#lengths.push(length);
     this.headPrefixes.push(Number.parseInt(head.slice(0, prefixDigits), 16));
     this.#inFlight.push(inFlight);
-    if (this.#rows.length > maxCandidates) this.#remove(0);
+    if (this.#rows.length === 2 * maxCandidates) this.#remove(0, maxCandidates);
   }
 
   /** The Sessions whose head may be the chain's value at their length, without those in flight of the same length. */
   prefixCandidates(chain: Buffer): readonly SessionRow[] {
     const max = chain.length / valueBytes;
     const candidates: SessionRow[] = [];
-    for (let at = 0; at < this.#rows.length; at++) {
+    for (let at = Math.max(this.#rows.length - maxCandidates, 0); at < this.#rows.length; at++) {
       const length = this.#lengths[at] ?? 0;
       if (length === 0 || length > max || (length === max && this.#inFlight[at])) continue;
       const row = this.#rows[at];
@@ -271,11 +276,11 @@ class RecentSessions {
     return candidates;
   }
 
-  #remove(place: number): void {
-    this.#rows.splice(place, 1);
-    this.#lengths.splice(place, 1);
-    this.headPrefixes.splice(place, 1);
-    this.#inFlight.splice(place, 1);
+  #remove(place: number, count: number): void {
+    this.#rows.splice(place, count);
+    this.#lengths.splice(place, count);
+    this.headPrefixes.splice(place, count);
+    this.#inFlight.splice(place, count);
   }
 }
 

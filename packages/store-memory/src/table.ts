@@ -11,25 +11,23 @@ import { mapPage, pageOf } from "./page.ts";
 
 /** Rows sorted by time, then by the order in which they were inserted. */
 export interface Rows<Row extends RowName> {
-  insert(row: Row): Entry<Row>;
-  remove(entry: Entry<Row>): void;
+  insert(row: Row): void;
+  remove(row: Row): void;
   /** All rows, oldest first. */
   rows(): Iterable<Row>;
   /** Every matching row, oldest first. */
   all(query: Omit<RowsQuery<Row>, "direction">): readonly Row[];
   /** A page of matching rows. */
   page(query: RowsQuery<Row>, paging: StorePaging): StorePage<Row>;
-  /** The cursor that continues after a row, in either direction. */
-  cursorOf(entry: Entry<Row>): string;
+  /** The same, with the cursor that continues after each row. */
+  pageWithCursors(query: RowsQuery<Row>, paging: StorePaging): StorePage<RowWithCursor<Row>>;
 }
 
 /** Rows that are also found by id. An id is unique only within its organization. */
-export interface Table<Row extends RowName> extends Pick<Rows<Row>, "rows" | "all" | "page"> {
+export interface Table<Row extends RowName> extends Omit<Rows<Row>, "insert"> {
   /** Returns false and writes nothing if the organization already has the id. */
   insert(row: Row): boolean;
-  remove(row: Row): void;
   get(tenant: Tenant, id: string): Row | null;
-  cursorOf(row: Row): string;
 }
 
 interface RowsQuery<Row> {
@@ -38,11 +36,16 @@ interface RowsQuery<Row> {
   readonly matches?: (row: Row) => boolean;
 }
 
-/** A row and its place in the order. */
-interface Entry<Row> {
-  readonly time: number;
-  readonly written: number;
+interface RowWithCursor<Row> {
   readonly row: Row;
+  readonly cursor: string;
+}
+
+/** A place in the order. */
+interface Place {
+  readonly time: number;
+  /** The number of rows that were inserted before. */
+  readonly written: number;
 }
 
 /** Rows are sorted by `timeOf`. The order of insertion isn't enough, because clocks differ and can be set back. */
@@ -50,33 +53,76 @@ export function createRows<Row extends RowName>(
   name: string,
   timeOf: (row: Row) => number = () => 0,
 ): Rows<Row> {
-  const entries: Entry<Row>[] = [];
+  // Three lists and no object for each row, because the garbage collector looks at every object that a store keeps.
+  const rows: Row[] = [];
+  const times: number[] = [];
+  const written: number[] = [];
   let writes = 0;
 
-  const cursorOf = ({ time, written }: Entry<Row>): string =>
-    encodeCursor(name, { order: time, tie: String(written) });
+  /** The number of rows before a place. */
+  const countBefore = (place: Place): number => {
+    let [from, to] = [0, rows.length];
+    while (from < to) {
+      const middle = (from + to) >>> 1;
+      const time = times[middle] ?? 0;
+      if (time < place.time || (time === place.time && (written[middle] ?? 0) < place.written))
+        from = middle + 1;
+      else to = middle;
+    }
+    return from;
+  };
+  const cursorAt = (index: number): string =>
+    encodeCursor(name, { order: times[index] ?? 0, tie: String(written[index]) });
+  /** The index where a page starts: at one end, or right after the last row of the previous page, even if that row is gone. */
+  const startOf = (cursor: string | null, step: 1 | -1): number => {
+    if (cursor === null) return step === 1 ? 0 : rows.length - 1;
+    const place = decodeCursor(name, cursor);
+    const [time, last] = [place.order, tieNumber(place)];
+    return step === 1
+      ? countBefore({ time, written: last + 1 })
+      : countBefore({ time, written: last }) - 1;
+  };
+  const rowAt = (index: number): Row => rows[index] as Row;
+  const pageOfIndexes = (
+    { direction, tenant, matches = () => true }: RowsQuery<Row>,
+    paging: StorePaging,
+  ): StorePage<number> => {
+    const step = direction === "oldest-first" ? 1 : -1;
+    const indexes = indexesFrom(startOf(paging.cursor, step), step, rows.length);
+    const isShown = (index: number): boolean => isIn(tenant, rowAt(index)) && matches(rowAt(index));
+    return pageOf(indexes, { isShown, cursorOf: cursorAt }, paging);
+  };
 
   return {
     insert(row) {
-      const entry = { time: timeOf(row), written: writes++, row };
-      const last = entries.at(-1);
-      if (!last || last.time <= entry.time) entries.push(entry);
-      else entries.splice(placeOf(entries, entry), 0, entry);
-      return entry;
+      const time = timeOf(row);
+      const place = { time, written: writes++ };
+      const isNewest = time >= (times.at(-1) ?? time);
+      const index = isNewest ? rows.length : countBefore(place);
+      if (isNewest) {
+        rows.push(row);
+        times.push(time);
+        written.push(place.written);
+      } else {
+        rows.splice(index, 0, row);
+        times.splice(index, 0, time);
+        written.splice(index, 0, place.written);
+      }
     },
-    remove: (entry) => void entries.splice(placeOf(entries, entry), 1),
-    cursorOf,
-    *rows() {
-      for (const { row } of entries) yield row;
+    remove(row) {
+      const index = rows.indexOf(row, countBefore({ time: timeOf(row), written: 0 }));
+      if (index < 0) return;
+      for (const list of [rows, times, written]) list.splice(index, 1);
     },
-    all: ({ tenant, matches }) =>
-      entries.flatMap(({ row }) => (isIn(tenant, row) && (matches?.(row) ?? true) ? [row] : [])),
-    page({ direction, tenant, matches = () => true }, paging) {
-      const step = direction === "oldest-first" ? 1 : -1;
-      const rows = entriesFrom(entries, startOf(name, entries, { step, ...paging }), step);
-      const isShown = ({ row }: Entry<Row>): boolean => isIn(tenant, row) && matches(row);
-      return mapPage(pageOf(rows, { isShown, cursorOf }, paging), ({ row }) => row);
-    },
+    rows: () => rows,
+    all: ({ tenant, matches = () => true }) =>
+      rows.filter((row) => isIn(tenant, row) && matches(row)),
+    page: (query, paging) => mapPage(pageOfIndexes(query, paging), rowAt),
+    pageWithCursors: (query, paging) =>
+      mapPage(pageOfIndexes(query, paging), (index) => ({
+        row: rowAt(index),
+        cursor: cursorAt(index),
+      })),
   };
 }
 
@@ -85,22 +131,22 @@ export function createTable<Row extends RowName>(
   timeOf?: (row: Row) => number,
 ): Table<Row> {
   const sorted = createRows(name, timeOf);
-  const byOrganization = new Map<string, Map<string, Entry<Row>>>();
+  const byOrganization = new Map<string, Map<string, Row>>();
   /** The last row found or inserted, because the operations of one change look up the same row repeatedly. */
   let latest: Row | null = null;
 
-  const rowsOf = (organizationId: string): Map<string, Entry<Row>> => {
+  const rowsOf = (organizationId: string): Map<string, Row> => {
     const known = byOrganization.get(organizationId);
     if (known) return known;
-    const rows = new Map<string, Entry<Row>>();
+    const rows = new Map<string, Row>();
     byOrganization.set(organizationId, rows);
     return rows;
   };
   const find = (tenant: Tenant, id: string): Row | null => {
-    if (tenant !== null) return byOrganization.get(tenant)?.get(id)?.row ?? null;
+    if (tenant !== null) return byOrganization.get(tenant)?.get(id) ?? null;
     for (const rows of byOrganization.values()) {
-      const entry = rows.get(id);
-      if (entry) return entry.row;
+      const row = rows.get(id);
+      if (row) return row;
     }
     return null;
   };
@@ -115,64 +161,25 @@ export function createTable<Row extends RowName>(
     insert(row) {
       const rows = rowsOf(row.organizationId);
       if (rows.has(row.id)) return false;
-      rows.set(row.id, sorted.insert(row));
+      rows.set(row.id, row);
+      sorted.insert(row);
       latest = row;
       return true;
     },
     remove(row) {
       const rows = rowsOf(row.organizationId);
-      const entry = rows.get(row.id);
-      if (entry?.row !== row) return;
+      if (rows.get(row.id) !== row) return;
       rows.delete(row.id);
-      sorted.remove(entry);
+      sorted.remove(row);
       latest = null;
-    },
-    cursorOf({ organizationId, id }) {
-      const entry = rowsOf(organizationId).get(id);
-      return entry ? sorted.cursorOf(entry) : "";
     },
   };
 }
 
-function* entriesFrom<One>(entries: readonly One[], from: number, step: 1 | -1): Iterable<One> {
-  for (let at = from; ; at += step) {
-    const entry = entries[at];
-    if (!entry) return;
-    yield entry;
-  }
+function* indexesFrom(from: number, step: 1 | -1, end: number): Iterable<number> {
+  for (let index = from; index >= 0 && index < end; index += step) yield index;
 }
 
 function isIn(tenant: Tenant, { organizationId }: RowName): boolean {
   return tenant === null || organizationId === tenant;
-}
-
-/** The index where a page starts: at one end, or right after the last row of the previous page, even if that row is gone. */
-function startOf(
-  name: string,
-  entries: readonly Entry<unknown>[],
-  { step, cursor }: { readonly step: 1 | -1; readonly cursor: string | null },
-): number {
-  if (cursor === null) return step === 1 ? 0 : entries.length - 1;
-  const place = decodeCursor(name, cursor);
-  const { order } = place;
-  const written = tieNumber(place);
-  return step === 1
-    ? placeOf(entries, { time: order, written: written + 1 })
-    : placeOf(entries, { time: order, written }) - 1;
-}
-
-/** The number of entries before this place. */
-function placeOf(
-  entries: readonly Entry<unknown>[],
-  { time, written }: Pick<Entry<unknown>, "time" | "written">,
-): number {
-  let [from, to] = [0, entries.length];
-  while (from < to) {
-    const middle = (from + to) >>> 1;
-    const entry = entries[middle];
-    if (entry && (entry.time < time || (entry.time === time && entry.written < written)))
-      from = middle + 1;
-    else to = middle;
-  }
-  return from;
 }

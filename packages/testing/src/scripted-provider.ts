@@ -97,8 +97,15 @@ export function scriptedProvider(options: ScriptedProviderOptions = {}): Scripte
     return typeof reply === "string" ? { text: reply } : reply;
   }
 
-  /** Runs the scripted waits and failures before the event at this index. */
-  async function beforeEvent(index: number, answer: ScriptedAnswer, signal: AbortSignal) {
+  /** Runs the scripted waits and failures before the event at this index. Null if there are none. */
+  function beforeEvent(index: number, answer: ScriptedAnswer, signal: AbortSignal) {
+    const isAwaited = (index === 0 ? answer.delay : answer.pace) !== undefined;
+    return isAwaited || answer.failure || barriers.length > 0
+      ? runScript(index, answer, signal)
+      : null;
+  }
+
+  async function runScript(index: number, answer: ScriptedAnswer, signal: AbortSignal) {
     for (const { afterEvents, barrier } of barriers)
       if (afterEvents === index) await barrier.pass(signal);
     const wait = index === 0 ? answer.delay : answer.pace;
@@ -116,11 +123,13 @@ export function scriptedProvider(options: ScriptedProviderOptions = {}): Scripte
     const answer = await answerTo(call);
     const events = embedding ? embeddingEventsOf(answer, embedding) : eventsOf(answer);
     for (const [index, event] of events.entries()) {
-      await beforeEvent(index, answer, signal);
+      const script = beforeEvent(index, answer, signal);
+      if (script) await script;
       if (signal.aborted) return;
       if (stream) yield [event];
     }
-    await beforeEvent(events.length, answer, signal);
+    const script = beforeEvent(events.length, answer, signal);
+    if (script) await script;
     if (!stream && !signal.aborted) yield events;
   }
 
