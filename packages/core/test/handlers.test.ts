@@ -23,3 +23,17 @@ it("the named handlers find the id in the path, for hosts with their own router"
   expect(await model.json()).toMatchObject({ id: "test/tollgate/scripted" });
   expect((await handlers.getModel(ask("GET", "elsewhere"))).status).toBe(404);
 });
+
+it("fetch takes a second argument as fetch does, but not the server that called it", async () => {
+  const { gateway, chat } = await createTestGateway();
+  const statusOf = async (second: object) => {
+    const answer = await Reflect.apply(gateway.fetch, null, [chat(), second]);
+    return answer instanceof Response ? answer.status : 0;
+  };
+  class Server {
+    readonly method = "GET";
+  }
+  expect(await statusOf(new Server())).toBe(200);
+  expect(await statusOf({ headers: { authorization: "Bearer tg_wrong" } })).toBe(401);
+  expect(await statusOf(Object.assign(Object.create(null), { method: "PUT" }))).toBe(405);
+});

@@ -42,8 +42,8 @@ export interface EndpointHandlers {
 export interface Mountable {
   /**
    * Answers a request to any path that ends in one of the routes after its last `/v1/`. It has the signature of `fetch` and
-   * is bound, so you can pass it to an SDK. The second argument after a Request is ignored. Every failure becomes an
-   * answer, except if the caller aborts: then it rejects as `fetch` does.
+   * is bound, so you can pass it to an SDK, or to a server that also passes itself. Every failure becomes an answer, except
+   * if the caller aborts: then it rejects as `fetch` does.
    */
   readonly fetch: (input: Request | URL | string, init?: RequestInit) => Promise<Response>;
   /**
@@ -149,7 +149,14 @@ const clientClosed = { status: 499, code: "client_closed" } as const;
 
 /** The request itself if nothing changes it, because a copy takes time. */
 function toRequest(input: Request | URL | string, init: RequestInit | undefined): Request {
-  return input instanceof Request && init === undefined ? input : new Request(input, init);
+  const isChanged = init !== undefined && isPlain(init);
+  return input instanceof Request && !isChanged ? input : new Request(input, init);
+}
+
+/** Whether an object is of no class. Bun's server passes itself in place of `init`. */
+function isPlain(value: object): boolean {
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 const endpoints: Readonly<Record<keyof EndpointHandlers, EndpointHandler>> = {
