@@ -56,7 +56,7 @@ export interface Gateway extends RequestHandlers, Administration {
   /** Adds an observer, as `observers` does. The returned function removes it. */
   readonly observe: (observer: Observer) => () => void;
   /**
-   * Opens the store, migrates it and checks it. Runs automatically at the first request.
+   * Opens the store, migrates it and checks it, and records a change of policy. Runs automatically at the first request.
    * @throws GatewayError `evidence_unavailable` with the store's error as `cause`, or `overloaded` after `close`
    */
   ready(): Promise<void>;
@@ -112,7 +112,7 @@ export function createGateway<const Providers extends GatewayOptions["providers"
   });
   const maintenance = createMaintenance(context, { recovers: options.maintenance ?? true });
   const lifecycle = createLifecycle(context, { maintenance, lastUsed });
-  const ready = () => withStoreErrors(lifecycle.ready());
+  const opened = () => withStoreErrors(lifecycle.opened());
   const dependencies = {
     context,
     authenticator,
@@ -126,37 +126,37 @@ export function createGateway<const Providers extends GatewayOptions["providers"
       const credential = { named: readCaller(caller, context.dataClasses) };
       return createRequestHandlers({ ...dependencies, identify: () => credential }, lifecycle);
     },
-    keys: createKeys(context, ready),
-    connections: createConnections(context, ready),
-    budgets: createBudgets(context, ready),
-    rateLimits: createRateLimits(context, ready),
-    ...createAdminTokens(context, ready),
-    activity: createActivity(context, ready),
-    steps: createSteps(context, ready),
-    sessions: createSessions(context, ready),
-    changes: createChanges(context, ready),
+    keys: createKeys(context, opened),
+    connections: createConnections(context, opened),
+    budgets: createBudgets(context, opened),
+    rateLimits: createRateLimits(context, opened),
+    ...createAdminTokens(context, opened),
+    activity: createActivity(context, opened),
+    steps: createSteps(context, opened),
+    sessions: createSessions(context, opened),
+    changes: createChanges(context, opened),
     ...createConfigured(context),
-    decisions: createDecisions(context, ready),
-    evidence: createEvidence(context, ready),
+    decisions: createDecisions(context, opened),
+    evidence: createEvidence(context, opened),
     observe: context.observe,
-    ready,
+    ready: () => withStoreErrors(lifecycle.ready()),
     health: createHealthCheck(context, lifecycle, maintenance),
     status: createStatus(context, lifecycle, maintenance),
     checkStore: () => withStoreErrors(store.migrate("check")),
     async recover() {
-      await ready();
+      await opened();
       return withStoreErrors(recoverSteps(context));
     },
     async rollUp() {
-      await ready();
+      await opened();
       return withStoreErrors(rollUp(context));
     },
     async reconcileUsage(options) {
-      await ready();
+      await opened();
       return reconcileUsage(context, options);
     },
     async sweep() {
-      await ready();
+      await opened();
       return withStoreErrors(sweep(context));
     },
     close: lifecycle.close,

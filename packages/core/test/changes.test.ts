@@ -90,14 +90,16 @@ describe.each(stores)("changes on %s", (_, open) => {
     ]);
   });
 
-  it("are there for a gateway's first call", async () => {
+  it("show a change of policy once a gateway serves requests, not if it only administers", async () => {
     const gateway = createGateway({
       store: open(),
       providers: { test: scriptedProvider() },
       policy: policyOf("1"),
     });
-    const { data } = await gateway.changes.list({ organizationId: everyOrganization });
-    expect(data).toMatchObject([{ kind: "policy.changed", subject: "1" }]);
+    const changes = () => gateway.changes.list({ organizationId: everyOrganization });
+    expect((await changes()).data).toEqual([]);
+    expect((await gateway.fetch("http://in-process/v1/models")).status).toBe(401);
+    expect((await changes()).data).toMatchObject([{ kind: "policy.changed", subject: "1" }]);
     await gateway.close();
   });
 

@@ -105,6 +105,7 @@ export async function createTestGateway(options: TestGatewayOptions = {}): Promi
     const { key, secret } = await gateway.keys.create({ ...defaultKey, ...firstKey, ...creation });
     return { key: { ...key, secret }, chat: chatWith(secret) };
   };
+  await gateway.ready();
   const first = await createKey();
   return { gateway, provider, clock, store, createKey, ...first };
 }

@@ -27,6 +27,8 @@ export interface Lifecycle {
    * Opens the store, migrates it and takes the lease, once. After a failure, the next call tries again.
    * @throws GatewayError `overloaded` if the gateway closes before it was opened
    */
+  opened(): Promise<void>;
+  /** Like `opened`, and records a change of policy, because the gateway is about to serve requests. */
   ready(): Promise<void>;
   /** Like `ready`, for admitted requests; null once the store is open. */
   open(): Promise<void> | null;
@@ -67,10 +69,14 @@ interface Parts {
 export function createLifecycle(context: GatewayContext, parts: Parts): Lifecycle {
   const opening = createOpening(async () => {
     await context.store.migrate();
-    await notePolicy(context);
     await context.budgets.reload();
     await parts.maintenance.start();
     context.sequencer?.start();
+  });
+  // Administration alone decides nothing, and often runs without the policy of the gateway that serves requests.
+  const serving = createOpening(async () => {
+    await opening.open();
+    await notePolicy(context);
   });
   const requests = createRequests();
   let closing: Promise<void> | null = null;
@@ -90,7 +96,7 @@ export function createLifecycle(context: GatewayContext, parts: Parts): Lifecycl
   }
 
   async function closeParts(): Promise<void> {
-    await opening.ended();
+    await Promise.all([opening.ended(), serving.ended()]);
     await parts.maintenance.stop();
     await context.sequencer?.stop();
     await parts.lastUsed.close();
@@ -99,11 +105,15 @@ export function createLifecycle(context: GatewayContext, parts: Parts): Lifecycl
   }
 
   return {
-    async ready() {
+    async opened() {
       if (closing && !opening.hasBegun()) throw shuttingDown();
       await opening.open();
     },
-    open: opening.open,
+    async ready() {
+      if (closing && !serving.hasBegun()) throw shuttingDown();
+      await serving.open();
+    },
+    open: serving.open,
     enter() {
       if (closing) throw shuttingDown();
       requests.begin();
