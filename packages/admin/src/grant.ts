@@ -93,8 +93,8 @@ interface Reference extends IfMatch {
 
 /**
  * Checks that a grant covers a budget. Another organization's budget is as unknown as one that doesn't exist. Returns the
- * condition for a change, because the budget may become another organization's in between. It replaces the caller's own
- * condition, which could be the tag of a budget that the caller doesn't see.
+ * condition for a change, because the budget may become another organization's in the meantime. It replaces the caller's
+ * own condition, which could be the tag of a budget that the caller can't see.
  * @throws GatewayError `budget_not_found`; `precondition_failed` if the caller expects another record
  */
 export async function requireBudget(

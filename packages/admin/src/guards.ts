@@ -130,7 +130,7 @@ const maxReads = 8;
 /** A slot whose answer nobody takes is free again after this time. */
 const maxReadMs = 900_000;
 
-/** Bounds the reads and the maintenance that are admitted, so that they can't fill the process. */
+/** Limits the reads and maintenance operations that run at once, so that they can't fill the process. */
 export interface Slots {
   /** Refuses a read beyond the bound before anything is read for it, even its sign-in. @throws GatewayError `overloaded` */
   requireFree(route: Route): void;
@@ -148,7 +148,8 @@ export function createSlots(clock: Clock): Slots {
       throw overloaded("The admin API is busy reading: try again.");
   };
   const takeMaintenance = () => {
-    if (isMaintained) throw overloaded("Maintenance is running: wait for its end.");
+    if (isMaintained)
+      throw overloaded("Another maintenance operation is running: wait until it ends.");
     isMaintained = true;
     return () => {
       isMaintained = false;
@@ -159,7 +160,9 @@ export function createSlots(clock: Clock): Slots {
     if (route.method !== "GET") return () => {};
     requireFree(route);
     if (route.isHeavy && busy.has(actor))
-      throw overloaded("Another summary, series or export of yours is running: wait for its end.");
+      throw overloaded(
+        "Another summary, series or export of yours is running: wait until it ends.",
+      );
     reads++;
     if (route.isHeavy) busy.add(actor);
     let isReleased = false;

@@ -84,7 +84,7 @@ describe("the client of the admin API", () => {
     expect(await exportWith(slowly, 1)).toBe("first last");
   });
 
-  it("gives up an export that doesn't begin in time", async () => {
+  it("gives up on an export that doesn't begin in time", async () => {
     const never = ({ signal }: Request) =>
       new Promise<Response>((_, reject) => {
         signal.addEventListener("abort", () => reject(signal.reason));
@@ -343,7 +343,7 @@ describe("the admin API", () => {
     ["rateLimits", "update", "/rate-limits/r", { limit: { requests: 9 }, per: "minute" }],
     ["rateLimits", "remove", "/rate-limits/r", null],
   ] as const)(
-    "makes a change of %s (%s) only to the record that the grant was checked against",
+    "applies %s.%s only to the record that the grant was checked against",
     async (noun, change, path, body) => {
       const { gateway } = await createTestGateway();
       const scope = { organization: "acme" };
@@ -356,7 +356,7 @@ describe("the admin API", () => {
         { authenticateAdmin: () => ({ ...admin, organizations: ["acme"] }) },
       );
       const id = noun === "budgets" ? "b" : "r";
-      // Anyone can work out the tag of a record that would be another organization's.
+      // Anyone can compute the tag that the record would have as another organization's.
       const theirs = etagOf({
         ...(await gateway[noun].get({ id })),
         scope: { organization: "rival" },
@@ -384,7 +384,10 @@ describe("the admin API", () => {
     ["an error", () => Promise.reject(new Error("canary"))],
     ["an invalid grant", () => ({ ...admin, role: "owner" })],
     ["an actor that isn't well-formed text", () => ({ ...admin, actor: "\ud800" })],
-    ["an organization that isn't either", () => ({ ...admin, organizations: ["\ud800"] })],
+    [
+      "an organization that isn't well-formed text",
+      () => ({ ...admin, organizations: ["\ud800"] }),
+    ],
   ])("answers with 503 if the host returns %s", async (_, authenticateAdmin) => {
     // @ts-expect-error a host without types
     const { call } = await served({ authenticateAdmin });

@@ -113,7 +113,7 @@ describe.each(stores)("a budget at run time on %s", (_, open) => {
     expect(await gateway.budgets.get({ id: "b" })).toMatchObject({ period: "hour", limit: 2 });
   });
 
-  it("keeps its organizations, whose users its counters name", async () => {
+  it("rejects an update to other organizations, because its counters name its users", async () => {
     const { gateway } = await createTestGateway({ store: open() });
     const { budgets } = gateway;
     const both = ["acme", "globex"];

@@ -24,7 +24,7 @@ it("the named handlers find the id in the path, for hosts with their own router"
   expect((await handlers.getModel(ask("GET", "elsewhere"))).status).toBe(404);
 });
 
-it("fetch takes a second argument as fetch does, but not the server that called it", async () => {
+it("fetch applies its second argument, unless that is the server that called it", async () => {
   const { gateway, chat } = await createTestGateway();
   const statusOf = async (second: object) => {
     const answer = await Reflect.apply(gateway.fetch, null, [chat(), second]);

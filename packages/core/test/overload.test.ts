@@ -255,7 +255,7 @@ describe("a busy process", () => {
   });
 });
 
-it("frees the room of requests whose key was rotated while they came", async () => {
+it("frees the room of requests whose cached key was rotated", async () => {
   const test = await createTestGateway({ maintenance: false, limits: { openings: 4 } });
   const { organizationId } = test.key;
   const { key, chat } = await test.createKey();

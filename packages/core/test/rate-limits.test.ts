@@ -248,7 +248,7 @@ describe.each(stores)("a rate limit on %s", (_, open) => {
     expect((await test.gateway.fetch(other)).status).toBe(200);
   });
 
-  it("keeps its organizations, whose users its counters name", async () => {
+  it("rejects an update to other organizations, because its counters name its users", async () => {
     const { gateway } = await createTestGateway({ store: open() });
     const { rateLimits } = gateway;
     const rpm = { id: "rpm", limit: { requests: 60 }, per: "minute" } as const;

@@ -68,7 +68,7 @@ describe("the content that a request refers to is limited like its own", () => {
     expect(await failureOf(answer)).toMatchObject({ code: "request_too_large" });
   });
 
-  it("in bytes, counting each item of a response by itself", async () => {
+  it("in bytes, counting each item of a response separately", async () => {
     const { responses } = await start({ limits });
     const texts = ["x".repeat(9_000), "x".repeat(100)];
     const { id } = await responses.create({
@@ -84,7 +84,7 @@ describe("the content that a request refers to is limited like its own", () => {
     expect(await failureOf(answer)).toMatchObject({ code: "request_too_large" });
   });
 
-  it("in comparisons, which are not as many as items times references", async () => {
+  it("in comparisons, which are far fewer than items times references", async () => {
     const { responses } = await start();
     const input = Array.from({ length: 1_000 }, () => ({ role: "user", content: "Hello" }));
     const { id } = await responses.create({ input });

@@ -130,7 +130,7 @@ describe.each(stores)("retention on %s", (_name, open) => {
   });
 });
 
-it("leaves the event loop its turns between chunks of a sweep", async () => {
+it("yields to the event loop between chunks of a sweep", async () => {
   const store = memoryStore();
   let [chunks, turns] = [0, 0];
   const expiring: Store = {

@@ -13,7 +13,7 @@ describe("the sealed texts of one request", () => {
     const answer = await gateway.fetch(chat({ messages: [{ role: "user", content: "Why?" }] }));
     const block: Block = JSON.parse(await answer.text()).choices[0].message.thinking_blocks[0];
 
-    /** How many blocks of each message are sent upstream, if a new conversation has these. */
+    /** Starts a conversation with these blocks, and returns how many of each message are sent upstream. */
     const sent = async (...lists: readonly (readonly Block[])[]) => {
       const messages = lists.flatMap((blocks, at) => [
         { role: "user", content: `Question ${at} of ${lists.length}` },
@@ -40,7 +40,7 @@ describe("the sealed texts of one request", () => {
     expect(await sent([block], most.slice(1))).toEqual([1, 4_095]);
   });
 
-  it("are opened only up to the first of a field that doesn't open", async () => {
+  it("are opened only up to the first one in a field that doesn't open", async () => {
     const { sent, block } = await start();
     const forged = { ...block, signature: `${block["signature"]}, changed` };
     expect(await sent([block], Array<Block>(5_000).fill(forged))).toEqual([1, 0]);

@@ -79,7 +79,7 @@ describe("a streamed answer (sections 2.3 and 6.1)", () => {
     expect(provider.calls.map(({ stream }) => stream)).toEqual([false, true]);
   });
 
-  it("lets other work run, even if its provider has it in memory and its client reads at once", async () => {
+  it("lets other work run, even if the provider has it in memory and the client reads at once", async () => {
     const { gateway, provider, chat } = await createTestGateway();
     const events = 5_120;
     provider.reply({ text: Array<string>(events).fill("a") });

@@ -121,7 +121,7 @@ describe("a provider that pushes its answer", () => {
 describe("the log probabilities of an answer", () => {
   class Marked {}
 
-  /** How many of a hundred are kept while the answer goes on. */
+  /** How many of a hundred are kept while the answer continues. */
   async function keptOf(stream: boolean): Promise<number> {
     const { ask, seen } = await gatewayOf((sink) => {
       sink.events(sent);
@@ -142,7 +142,7 @@ describe("the log probabilities of an answer", () => {
     expect(await keptOf(false)).toBeGreaterThanOrEqual(100);
   });
 
-  it("are not kept once a stream of chunks has them", async () => {
+  it("are not kept once a stream has sent them", async () => {
     expect(await keptOf(true)).toBeLessThan(10);
   });
 });

@@ -16,7 +16,7 @@ describe("tool calls in large numbers", () => {
     expect(events.filter(({ type }) => type === "tool-call-started")).toHaveLength(count);
   });
 
-  it("fails an answer that begins calls without end, even without names", () => {
+  it("rejects an answer that begins calls without end, even without names", () => {
     const calls = createToolCalls("seed");
     const begin = (index: number): void => calls.add([{ index }], []);
     for (let index = 0; index < 4_096; index++) begin(index);

@@ -15,7 +15,7 @@ import {
 } from "@tollgate/provider-http";
 import { callState } from "./provider-state.ts";
 
-// Every call is kept until the end, and an upstream could begin them without end.
+// Every call is kept until the answer ends, and an upstream could begin any number of them.
 const maxCalls = 4_096;
 // No tool takes deeper values, and serializing them would overflow the stack.
 const maxDepth = 64;

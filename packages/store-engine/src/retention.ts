@@ -195,7 +195,7 @@ function eraseHistory(
 ): void {
   for (let at: SessionState | null = session; at; at = historyFrom(view, at)) {
     if (erased.has(at.id) || needed.has(at.id)) return;
-    // Once its content is gone, nobody looks again who needed it: any number of Sessions may have.
+    // Its content is already gone. Finding out if it is still needed could mean reading any number of Sessions.
     if (!view.holdsContent(at)) continue;
     // A Session in use needs the content that its history begins with.
     if (at.updatedAt >= before || view.isNeededSince(at, before)) {

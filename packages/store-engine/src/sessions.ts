@@ -121,7 +121,7 @@ function isPrefix({ length, head }: SessionState, chain: Uint8Array): boolean {
   return length > 0 && length <= chainLength(chain) && chainHead(chain, length) === head;
 }
 
-/** The longest first, and equally long ones in the order of their updates, the latest first. */
+/** Longest first; those of equal length with the latest update first. */
 function sortedByLength(sessions: readonly SessionState[]): readonly SessionState[] {
   if (sessions.length < 2) return sessions;
   return [...sessions].sort((a, b) => b.length - a.length || b.updated - a.updated);

@@ -188,7 +188,7 @@ describe("a sweep of transcripts", () => {
     const { result } = sweepTranscripts(shared, { ...sweep, limit: 9 });
     expect(result).toEqual({ removed: 3, more: false });
     expect(looked).toEqual(["b1", "origin", "b2", "b3"]);
-    // Once the origin is erased, nobody looks who needed it.
+    // Once the origin is erased, the sweep doesn't check again if it is needed.
     looked.length = 0;
     sweepTranscripts(
       { ...shared, holdsContent: ({ id }) => id !== "origin" },

@@ -242,7 +242,7 @@ const maxCandidates = 100;
 
 /** The 100 most recently updated Sessions of one key and source: the candidates for a request without ids. */
 class RecentSessions {
-  /** Up to 99 older ones come first, because removing many at once is cheaper than removing one each time. */
+  /** Begins with up to 99 older ones, because removing many at once is cheaper than removing one each time. */
   readonly #rows: SessionRow[] = [];
   /** Compared before the row itself, because most rows don't match. Oldest update first. */
   readonly #lengths: number[] = [];

@@ -44,7 +44,7 @@ interface RowWithCursor<Row> {
 /** A place in the order. */
 interface Place {
   readonly time: number;
-  /** The number of rows that were inserted before. */
+  /** The number of rows that were inserted before it. */
   readonly written: number;
 }
 
@@ -53,7 +53,7 @@ export function createRows<Row extends RowName>(
   name: string,
   timeOf: (row: Row) => number = () => 0,
 ): Rows<Row> {
-  // Three lists and no object for each row, because the garbage collector looks at every object that a store keeps.
+  // Three lists instead of an object for each row, because the garbage collector looks at every object that a store keeps.
   const rows: Row[] = [];
   const times: number[] = [];
   const written: number[] = [];

@@ -49,7 +49,7 @@ it("finds a leaf that someone declared sealed before it was written", async () =
   expect(await problems()).toEqual([null, expect.stringContaining("that should be sealed")]);
 });
 
-it("finds leaves that someone wrote among the sealed ones", async () => {
+it("finds leaves that someone inserted among the sealed ones", async () => {
   const { gateway, chat, client, clock, problems } = await sealedLog();
   const at = clock.now();
   insertLeaf(client, organizationId, 0, at);
@@ -60,10 +60,11 @@ it("finds leaves that someone wrote among the sealed ones", async () => {
   await gateway.fetch(chat());
   await gateway.evidence.seal();
   const time = new Date(at).toISOString();
-  const found = `1 leaf that should be sealed isn't: written at ${time}`;
+  const found = `1 leaf that should be sealed isn't: it was written at ${time}`;
   expect(await problems()).toEqual([null, found]);
   insertLeaf(client, organizationId, -5, clock.now() + 1_000_000);
-  expect((await problems())[1]).toBe(`2 leaves that should be sealed aren't: written from ${time}`);
+  const both = `2 leaves that should be sealed aren't: the first was written at ${time}`;
+  expect((await problems())[1]).toBe(both);
 });
 
 it.each([1_000_000_000, -1])("finds a leaf that someone gave the index %i", async (index) => {

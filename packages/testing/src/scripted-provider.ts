@@ -97,7 +97,7 @@ export function scriptedProvider(options: ScriptedProviderOptions = {}): Scripte
     return typeof reply === "string" ? { text: reply } : reply;
   }
 
-  /** Runs the scripted waits and failures before the event at this index. Null if there are none. */
+  /** Runs the scripted waits and failures before the event at this index. Returns null if there are none. */
   function beforeEvent(index: number, answer: ScriptedAnswer, signal: AbortSignal) {
     const isAwaited = (index === 0 ? answer.delay : answer.pace) !== undefined;
     return isAwaited || answer.failure || barriers.length > 0

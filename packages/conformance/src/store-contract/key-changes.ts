@@ -53,7 +53,7 @@ export function keyChangeTests(test: ContractTest): void {
     expect(await changed(store, intents, { organizationId, userId: "nobody" }, {})).toEqual([]);
   });
 
-  test("asks only for the keys of a user that aren't revoked", async ({ store, intents }) => {
+  test("asks only about a user's keys that aren't revoked", async ({ store, intents }) => {
     await insertKeys(store, intents);
     await changed(store, intents, { organizationId, id: "key-2" }, { revokedAt: 7 });
     await changed(store, intents, { organizationId, id: "key-3" }, { expiresAt: 1 });

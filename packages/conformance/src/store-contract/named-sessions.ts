@@ -65,7 +65,7 @@ export function namedSessionTests(test: ContractTest): void {
     expect(followed.sessionId).toBe(grandchild.sessionId);
   });
 
-  test("follows only its own branches, even if another's history is equal", async ({
+  test("follows only its own branches, even if another Session's branch has the same history", async ({
     store,
     intents,
   }) => {

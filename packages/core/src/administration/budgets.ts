@@ -250,14 +250,14 @@ export function matching(ifMatch: string | undefined) {
     requireMatch(ifMatch === undefined ? {} : { ifMatch }, { ...before, origin: "created" });
 }
 
-/** A budget or rate limit, of which the organizations count. */
+/** The part of a budget or rate limit that names its organizations. */
 interface Scoped {
   readonly scope: Pick<RateLimitScope, "organization">;
 }
 
 /**
- * As `matching`, and rejects other organizations. Everyone with access to a budget or rate limit sees its counters: they
- * tell what the users of its organizations have used.
+ * As `matching`, but also rejects other organizations. Everyone with access to a budget or rate limit sees its counters,
+ * which show how much the users of its organizations have used.
  */
 export function replacing(next: Scoped, ifMatch: string | undefined) {
   const check = matching(ifMatch);
@@ -266,7 +266,7 @@ export function replacing(next: Scoped, ifMatch: string | undefined) {
     if (organizationsOf(next) === organizationsOf(before)) return;
     throw invalid(
       "scope.organization",
-      "`scope.organization` can't change: create a new one with another id.",
+      "`scope.organization` can't change: create a budget or rate limit with another id.",
     );
   };
 }

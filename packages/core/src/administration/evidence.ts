@@ -68,8 +68,8 @@ export interface Evidence {
   /** The last signed checkpoint of a log, to keep as an anchor; null before the first. */
   latest(log: Pick<CheckpointFilter, "organizationId">): Promise<CheckpointRecord | null>;
   /**
-   * Verifies logs against the database: signatures, leaf hashes, density, roots, consistency and anchors, and that no leaf
-   * is missing from them that should be sealed. Reads every leaf.
+   * Verifies logs against the database: signatures, leaf hashes, density, roots, consistency and anchors, and that every
+   * leaf that should be sealed is in its log. Reads every leaf.
    * @throws GatewayError `invalid_argument` for an invalid key or without any
    */
   verify(options: VerifyOptions): Promise<readonly LogRecord[]>;
@@ -95,7 +95,7 @@ const verifyOptions = z.strictObject({
 const logsPerPage = 1_000;
 const leavesPerPage = 500;
 const placesPerPage = 1_000;
-/** Milliseconds that a leaf may wait, in a process that seals none itself. */
+/** How long a leaf may wait if this process doesn't seal, in milliseconds. */
 const defaultWait = 60_000;
 /** Few, because each has a signature to verify before other work of the process runs. */
 const checkpointsPerPage = 100;
@@ -146,7 +146,7 @@ export function createEvidence(context: GatewayContext, ready: () => Promise<voi
         const trust = { keys: trusted, anchors: anchorsOf(log, { keys: trusted, anchors }) };
         for (const anchor of trust.anchors) rest.delete(anchor);
         const result = await withStoreErrors(verifyOne(context, log, { ...trust, due }));
-        // Its first leaves may wait.
+        // A log without a checkpoint may still be waiting for its first one.
         const isToBegin = "sealedAt" in owner && owner.sealedAt === null && result.problem === null;
         if (!isToBegin) verified.push({ organizationId: log === "" ? null : log, ...result });
         await yieldToEventLoop();
@@ -194,8 +194,8 @@ interface DueTimes {
 }
 
 /**
- * The last checkpoint of any log shows that sealing ran until then. So in a copy, or after all processes ended, the last
- * leaves don't count. A time in the future can't excuse a leaf.
+ * The last checkpoint of any log shows that sealing ran until then. So in a copy of the database, or after all processes
+ * have ended, the last leaves don't count. A leaf isn't excused by a time in the future.
  */
 async function dueTimes(context: GatewayContext): Promise<DueTimes> {
   const { clock, sequencer } = context;

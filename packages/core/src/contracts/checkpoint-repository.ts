@@ -30,7 +30,7 @@ export interface CheckpointRepository {
   sign(
     signed: Pick<Checkpoint, "organizationId" | "number"> & { readonly note: string },
   ): Promise<boolean>;
-  /** Organizations that have a log or only leaves for one, sorted. */
+  /** Organizations with a log, or with leaves that no log has yet, sorted. */
   organizations(after: string | null, limit: number): Promise<readonly LogOwner[]>;
   /** A log's checkpoints from a number on, in order. */
   list(
@@ -44,7 +44,7 @@ export interface CheckpointRepository {
   ): Promise<StorePage<SealedLeaf>>;
   /**
    * Looks at the next `limit` leaves of an organization in the order of their places, and counts those without an index
-   * below `size`. It trusts nothing that sealing noted. `after` is null at first.
+   * below `size`. Doesn't rely on which places sealing recorded as settled. `after` is null at first.
    */
   outside(query: OutsideQuery): Promise<LeavesOutside>;
 }
@@ -67,11 +67,12 @@ export interface OutsideQuery {
   readonly limit: number;
 }
 
-/** The leaves that one look found, and the `after` of the next one; null at the end. */
+/** The leaves outside the log that one call found. */
 export interface LeavesOutside {
   readonly count: number;
   /** The earliest time of those leaves; null for none. */
   readonly since: number | null;
+  /** The `after` of the next call; null at the end. */
   readonly next: number | null;
 }
 

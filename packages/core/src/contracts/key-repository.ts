@@ -73,7 +73,7 @@ export interface KeyQuery {
   readonly live?: { readonly at: number; readonly is: boolean };
 }
 
-/** One key of an organization, or all keys of one of its users that aren't revoked. */
+/** One key of an organization, or all keys of one of its users, except revoked ones. */
 export type KeySelection =
   | { readonly organizationId: string; readonly id: string }
   | { readonly organizationId: string; readonly userId: string };

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createFold } from "./completion.ts";
 
-it("log probabilities are kept for an answer that is written whole, and not for a stream", () => {
+it("keeps log probabilities for an answer that is written whole, but not for a stream", () => {
   const logprobs = { content: [{ token: "a", logprob: -0.5, bytes: [97], top_logprobs: [] }] };
   for (const keepsLogprobs of [true, false]) {
     const fold = createFold({ keepsLogprobs });

@@ -28,8 +28,8 @@ export function decodeCursor(list: string, cursor: string): CursorPlace {
 }
 
 /**
- * The tie of a list whose ties are whole numbers.
- * @throws GatewayError `invalid_argument` for another tie
+ * The tie of a cursor as a number, for lists whose ties are whole numbers.
+ * @throws GatewayError `invalid_argument` for any other tie
  */
 export function tieNumber({ tie }: CursorPlace): number {
   const number = Number(tie);

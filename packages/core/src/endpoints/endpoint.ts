@@ -182,8 +182,8 @@ export async function freshCaller(
 }
 
 /**
- * Answers a request without a body that opens no Step. It takes room until its answer is ready, and with a long answer until
- * that is written.
+ * Answers a request without a body that opens no Step. It takes room until its answer is ready, or, if that is long, until
+ * it is written.
  */
 export async function answerCaller(
   scope: RequestScope,

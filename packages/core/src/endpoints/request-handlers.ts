@@ -42,8 +42,8 @@ export interface EndpointHandlers {
 export interface Mountable {
   /**
    * Answers a request to any path that ends in one of the routes after its last `/v1/`. It has the signature of `fetch` and
-   * is bound, so you can pass it to an SDK, or to a server that also passes itself. Every failure becomes an answer, except
-   * if the caller aborts: then it rejects as `fetch` does.
+   * is bound, so you can pass it to an SDK, or to a server such as Bun's that passes itself as the second argument. Every
+   * failure becomes an answer, except if the caller aborts: then it rejects as `fetch` does.
    */
   readonly fetch: (input: Request | URL | string, init?: RequestInit) => Promise<Response>;
   /**
@@ -153,7 +153,7 @@ function toRequest(input: Request | URL | string, init: RequestInit | undefined)
   return input instanceof Request && !isChanged ? input : new Request(input, init);
 }
 
-/** Whether an object is of no class. Bun's server passes itself in place of `init`. */
+/** Whether an object isn't an instance of a class. Bun's server passes itself in place of `init`. */
 function isPlain(value: object): boolean {
   const prototype = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;

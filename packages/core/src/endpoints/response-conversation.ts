@@ -167,7 +167,7 @@ function conversationTooLarge(maxBytes: number): GatewayError {
   );
 }
 
-/** How often each item is referred to, by the response that contains it. */
+/** How often the request refers to each item, by the response that contains it. */
 function referencesByResponse(
   input: readonly InputItem[],
 ): ReadonlyMap<string, ReadonlyMap<string, number>> {

@@ -71,7 +71,7 @@ export function listInputItems(
   });
 }
 
-/** Takes room for bytes that are parsed next, and lets other requests in before a long time of that. */
+/** Takes room for bytes that the caller parses next. If they are many, lets other work run first. */
 async function takeRoom({ length }: Uint8Array, ticket: Ticket): Promise<void> {
   ticket.grow(length);
   if (isLarge(length)) await yieldToEventLoop();

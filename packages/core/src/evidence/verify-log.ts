@@ -11,7 +11,7 @@ export interface LogToVerify {
   readonly anchors: readonly string[];
   readonly checkpoints: AsyncIterable<LoggedCheckpoint>;
   readonly leaves: AsyncIterable<LoggedLeaf>;
-  /** The leaves without an index below the size that should have one, and the first time of them. */
+  /** How many leaves should have an index below the size but don't, and the earliest of their times. */
   readonly outside: (size: number) => Promise<{
     readonly count: number;
     readonly since: number | null;
@@ -110,8 +110,8 @@ export async function verifyLog(log: LogToVerify): Promise<VerifiedLog> {
 function outsideProblem({ count, since }: Awaited<ReturnType<LogToVerify["outside"]>>) {
   if (count === 0) return null;
   const time = new Date(since ?? 0).toISOString();
-  if (count === 1) return `1 leaf that should be sealed isn't: written at ${time}`;
-  return `${count} leaves that should be sealed aren't: written from ${time}`;
+  if (count === 1) return `1 leaf that should be sealed isn't: it was written at ${time}`;
+  return `${count} leaves that should be sealed aren't: the first was written at ${time}`;
 }
 
 function leafProblem(

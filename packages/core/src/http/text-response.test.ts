@@ -35,7 +35,7 @@ describe("a response with a text", () => {
   });
 
   for (const [name, read] of Object.entries(readings)) {
-    it(`reads as any other (${name}), and only once`, async () => {
+    it(`reads like any other Response (${name}), and only once`, async () => {
       const response = lazy();
       const other = plain();
       expect(response.bodyUsed).toBe(false);
@@ -48,7 +48,7 @@ describe("a response with a text", () => {
     });
   }
 
-  it("rejects text that is not JSON as any other", async () => {
+  it("rejects text that isn't JSON, like any other Response", async () => {
     await expect(new TextResponse("{", init).json()).rejects.toThrow(SyntaxError);
   });
 

@@ -13,7 +13,8 @@ const Unread: new (body: null, init: ResponseInit) => Omit<Response, Reading> = 
 
 /**
  * A `Response` with a text as its body. A plain one creates a stream for every text, which takes longer than settling a
- * Step. This one creates it only if more than the text is read.
+ * Step. This one creates a stream only if the body is read in another way than as text
+ * or JSON.
  */
 class LazyTextResponse extends Unread implements Response {
   readonly #text: string;
@@ -69,7 +70,7 @@ class LazyTextResponse extends Unread implements Response {
   #withStream(): Response {
     if (this.#streamed === null) {
       this.#streamed = new Response(this.#text, { ...this.#init, headers: this.headers });
-      // Reads it, so it refuses to be read again.
+      // Reads it, so that it can't be read again.
       if (this.#isRead) void this.#streamed.text();
     }
     return this.#streamed;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { addChunk } from "./byte-chunks.ts";
 
-it("keeps few chunks of a body that comes byte by byte, and every byte", () => {
+it("keeps every byte of a body that arrives byte by byte, in few chunks", () => {
   const chunks: Uint8Array[] = [];
   const body = Buffer.from(Array.from({ length: 100_001 }, (_, at) => at % 251));
   for (const byte of body) addChunk(chunks, Uint8Array.of(byte));

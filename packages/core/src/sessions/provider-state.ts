@@ -48,8 +48,8 @@ const maxOpened = 4_096;
 
 /**
  * The messages of a request, with the client's copy of their state unsealed. Sealed texts come from a provider and go back
- * only to it. Opaque texts that were not sealed for this key are dropped, and those beyond 4,096. The latest
- * messages, whose state matters most, come first.
+ * only to it. Opaque texts that were not sealed for this key are dropped, and so are those beyond 4,096. The latest
+ * messages come first, because their state matters most.
  */
 export function unsealState(
   messages: readonly Message[],

@@ -31,7 +31,7 @@ it("without one of its texts, the whole value is gone", () => {
   for (const value of ["gone", ["a", "gone"], { a: { b: ["gone"] } }])
     expect(marked("extra_content", value)).toBeUndefined();
   expect(marked("extra_content", { a: undefined })).toEqual({});
-  // Nothing after it is looked at: each text may take a while.
+  // The texts after it are skipped, because opening each may take a while.
   const looked: string[] = [];
   mapOpaque("extra_content", ["a", "gone", ["b"], "c"], (text) => {
     looked.push(text);

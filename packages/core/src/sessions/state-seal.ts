@@ -19,7 +19,7 @@ export interface UnsealedText {
   readonly original: string;
 }
 
-/** Whether a text may be a seal. Only then is it worth opening. */
+/** Whether a text looks sealed. Only then is it worth opening. */
 export const isSealed = (text: string): boolean => text.startsWith("tg1:");
 
 const macBytes = 16;

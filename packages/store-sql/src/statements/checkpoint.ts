@@ -28,7 +28,7 @@ const unsealed = (isFirst: boolean): string => `WITH RECURSIVE ${organizationsIn
     (SELECT l.at ${notSealed("logs.id", settledIn("logs.id"))} LIMIT 1)) AS since
   FROM logs WHERE logs.id IS NOT NULL ORDER BY logs.id`;
 
-/** A log may have lost all its leaves, or not have begun. */
+/** From both tables, because a log may have lost all its leaves or may not have begun. */
 const organizations = (isFirst: boolean): string => `WITH RECURSIVE
   ${organizationsIn("leaves", isFirst)}, ${organizationsIn("checkpoints", isFirst, "begun")}
   SELECT owners.id AS id, (${lastOf("owners.id", "at")}) AS sealed_at FROM (

@@ -37,7 +37,7 @@ export const erasureStatements = {
   sessionsInOrder: `SELECT ${sessionColumns.join(", ")} FROM sessions
     WHERE organization_id = :organization_id AND ${listed.sessions} AND updated > :mark
     ORDER BY updated LIMIT :limit`,
-  /** Whether a Session in use directly continues one's history. Looked for first, because it reads one row. */
+  /** A Session in use that directly continues a Session's history. Looked up first, because it reads one row. */
   neededDirectly: `SELECT id FROM sessions WHERE organization_id = :organization_id
     AND history_from_session_id = :id AND updated_at >= :before LIMIT 1`,
   /** Joined in this order so that only those Sessions are read. */

@@ -40,8 +40,8 @@ export function modelName({ name, namespace }: CalledFunction): string {
 /**
  * The tools as the model gets them. Those in a namespace become separate functions, each with the namespace's description
  * before its own.
- * @throws GatewayError `invalid_value` for too many tools, for two tools with the same name, or for namespaces' descriptions
- * that are larger than a body may be once each function repeats them
+ * @throws GatewayError `invalid_value` for too many tools, for two tools with the same name, or if the copies of
+ * namespaces' descriptions are larger than a body may be
  */
 export function flattenTools(
   tools: readonly (FunctionTool | NamespaceTool)[],
@@ -59,7 +59,7 @@ export function flattenTools(
     repeated += Buffer.byteLength(tool.description ?? "") * tool.tools.length;
     if (repeated > limits.bodyBytes)
       throw wrongValue(
-        `must be shorter: every function of the namespace repeats it, and together they may take ${limits.bodyBytes} bytes`,
+        `must be shorter: every function of the namespace repeats it, and all copies may total at most ${limits.bodyBytes} bytes`,
         `tools[${at}].description`,
       );
     for (const [index, member] of tool.tools.entries()) {
