@@ -1,5 +1,4 @@
 import type { GatewayError } from "../errors/gateway-error.ts";
-import { TextResponse } from "./text-response.ts";
 
 /** The answer of an endpoint, before it becomes a `Response`. */
 export interface GatewayResponse {
@@ -41,13 +40,12 @@ export function errorAnswer(error: GatewayError, body: string): GatewayResponse 
 
 /** Turns an answer into a `Response`. A stream is read at the client's speed, one piece at a time. */
 export function toResponse(answer: GatewayResponse): Response {
-  const { status, headers, body } = answer;
-  const init = { status, headers };
+  const body = typeof answer.body === "string" ? answer.body : toStream(answer.body);
   // A 304 must not have a body, not even an empty one.
-  if (body === "") return new Response(null, init);
-  return typeof body === "string"
-    ? new TextResponse(body, init)
-    : new Response(toStream(body), init);
+  return new Response(body === "" ? null : body, {
+    status: answer.status,
+    headers: answer.headers,
+  });
 }
 
 function toStream(body: StreamBody): ReadableStream<Uint8Array> {
