@@ -7,12 +7,13 @@ const smallChunk = 16_384;
  */
 export function addChunk(chunks: Uint8Array[], chunk: Uint8Array): void {
   if (chunk.length === 0) return;
-  let joined = chunk;
-  // Each join at least doubles a chunk, so a byte is copied 14 times at most.
-  for (let last = chunks.at(-1); last !== undefined; last = chunks.at(-1)) {
-    if (last.length > joined.length || last.length >= smallChunk) break;
-    joined = Buffer.concat([last, joined]);
-    chunks.pop();
+  let [from, size] = [chunks.length, chunk.length];
+  for (let last = chunks[from - 1]; last !== undefined; last = chunks[from - 1]) {
+    if (last.length > size || last.length >= smallChunk) break;
+    size += last.length;
+    from--;
   }
-  chunks.push(joined);
+  // A chunk that is joined becomes part of one at least twice as large, so a byte is copied 15 times at most.
+  const small = chunks.splice(from);
+  chunks.push(small.length === 0 ? chunk : Buffer.concat([...small, chunk], size));
 }
