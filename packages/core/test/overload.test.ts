@@ -54,6 +54,17 @@ describe("stored responses that are read", () => {
     await third.body?.cancel();
     expect((await items()).status).toBe(200);
   });
+
+  it("take room for all that is read with them", async () => {
+    const limits = { bytesInFlightPerKey: 3_000_000, imageBodyBytes: 4_000_000 };
+    const { gateway, key } = await createTestGateway({ limits, maintenance: false });
+    const { create, get, inputItems } = responsesOf(gateway, key.secret);
+    const { id } = await create({ input: "x".repeat(2_400_000) });
+    const held = await inputItems(id);
+    expect((await get(id)).status).toBe(503);
+    await held.text();
+    expect((await get(id)).status).toBe(200);
+  });
 });
 
 describe("request bodies in flight", () => {

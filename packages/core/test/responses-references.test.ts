@@ -55,6 +55,24 @@ describe("the content that a request refers to is limited like its own", () => {
     expect((await responses.post({ input: [small] })).status).toBe(200);
   });
 
+  it("in time: other work runs between the responses that contain it", async () => {
+    const { responses } = await start();
+    const input: object[] = [];
+    for (let at = 0; at < 20; at++) {
+      const { output } = await responses.create({ input: "x".repeat(200_000) });
+      input.push({ type: "item_reference", id: output[0]?.id });
+    }
+    let turns = 0;
+    const count = (): void => {
+      turns += 1;
+      next = setImmediate(count);
+    };
+    let next = setImmediate(count);
+    expect((await responses.post({ input })).status).toBe(200);
+    clearImmediate(next);
+    expect(turns).toBeGreaterThan(8);
+  });
+
   it("in the size of the responses that contain it", async () => {
     const { responses } = await start({ limits: { ...limits, messages: 100 } });
     const references = await Promise.all(

@@ -132,7 +132,7 @@ async function resolveInput(
   const itemsById = new Map<string, StoredItem>();
   const dataClasses: string[] = [];
   const readable = readsPerRequest * context.limits.imageBodyBytes;
-  let [read, used] = [0, 0];
+  let [read, used, unyielded] = [0, 0, 0];
   for (const [responseId, references] of referencesByResponse(input)) {
     const response = await orUnavailable(
       context.store.responses.get(caller, responseId, context.clock.now()),
@@ -143,7 +143,11 @@ async function resolveInput(
     const size = response.body.length + response.input.length;
     read += size;
     if (read > readable) throw conversationTooLarge(readable);
-    if (isLarge(size)) await yieldToEventLoop();
+    unyielded += size;
+    if (isLarge(unyielded)) {
+      await yieldToEventLoop();
+      unyielded = 0;
+    }
     for (const item of itemsOf(response)) {
       const times = references.get(item.id) ?? 0;
       if (times === 0) continue;

@@ -1,5 +1,4 @@
 import type { Caller } from "../domain/caller.ts";
-import type { StoredResponse } from "../domain/stored-response.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { createLeaf } from "../evidence/leaves.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
@@ -20,10 +19,10 @@ export function getResponse(
   id: string,
 ): Promise<GatewayResponse> {
   return answerCaller(scope, request, async (caller, ticket) => {
-    const response = await ownResponse(scope, caller, id);
+    const bytes = await readOwn(scope, caller, { id, part: "body", ticket });
     refuseResuming(queryOf(request.url));
-    await takeRoom(response.body, ticket);
-    const body = Buffer.from(response.body).toString();
+    if (isLarge(bytes.length)) await yieldToEventLoop();
+    const body = Buffer.from(bytes).toString();
     // A damaged record must fail instead of looking like an answer.
     JSON.parse(body);
     return { status: 200, headers: jsonHeaders(), body: bodyOfText(body, ticket) };
@@ -63,18 +62,12 @@ export function listInputItems(
   id: string,
 ): Promise<GatewayResponse> {
   return answerCaller(scope, request, async (caller, ticket) => {
-    const response = await ownResponse(scope, caller, id);
-    await takeRoom(response.input, ticket);
-    const items = JSON.parse(Buffer.from(response.input).toString());
+    const bytes = await readOwn(scope, caller, { id, part: "input", ticket });
+    if (isLarge(bytes.length)) await yieldToEventLoop();
+    const items = JSON.parse(Buffer.from(bytes).toString());
     const body = listItems(items, queryOf(request.url));
     return { status: 200, headers: jsonHeaders(), body: bodyOfText(body, ticket) };
   });
-}
-
-/** Takes room for bytes that the caller parses next. If they are many, lets other work run first. */
-async function takeRoom({ length }: Uint8Array, ticket: Ticket): Promise<void> {
-  ticket.grow(length);
-  if (isLarge(length)) await yieldToEventLoop();
 }
 
 /** POST …/cancel and …/compact: Tollgate offers neither background responses nor compaction (section 4.6). */
@@ -90,17 +83,25 @@ export function notEmulated(
   });
 }
 
-/** @throws GatewayError `response_not_found` unless it exists and belongs to the caller */
-async function ownResponse(
+/**
+ * Reads a part of a stored response. Takes room for both, because the store reads them together.
+ * @throws GatewayError `response_not_found` unless it exists and belongs to the caller
+ */
+async function readOwn(
   { context }: RequestScope,
   caller: Caller,
-  id: string,
-): Promise<StoredResponse> {
+  {
+    id,
+    part,
+    ticket,
+  }: { readonly id: string; readonly part: "body" | "input"; readonly ticket: Ticket },
+): Promise<Uint8Array> {
   const response = isResponseId(id)
     ? await orUnavailable(context.store.responses.get(caller, id, context.clock.now()))
     : null;
-  if (response) return response;
-  throw notFound();
+  if (!response) throw notFound();
+  ticket.grow(response.body.length + response.input.length);
+  return response[part];
 }
 
 /** Only background responses can be resumed, and Tollgate doesn't offer those. */
