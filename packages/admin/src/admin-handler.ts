@@ -16,6 +16,7 @@ import {
   queryOf,
   readBody,
   requireSmallHeaders,
+  toRequest,
   toResponse,
 } from "@tollgate/core/administration";
 import { type AdminGrant, organizationOf, requirePlatform, requireRole } from "./grant.ts";
@@ -134,12 +135,7 @@ export function adminHandler(
 
   return {
     answer,
-    fetch: async (input, init) =>
-      toResponse(
-        await answer(
-          input instanceof Request && init === undefined ? input : new Request(input, init),
-        ),
-      ),
+    fetch: async (input, init) => toResponse(await answer(toRequest(input, init))),
     async close() {
       closed ??= Promise.withResolvers<void>();
       const { promise, resolve } = closed;

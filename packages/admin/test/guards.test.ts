@@ -23,6 +23,16 @@ async function served(options: Partial<AdminOptions> = {}) {
 const creation = JSON.stringify({ organizationId: "acme", userId: "ada", label: "a" });
 const json = { "content-type": "application/json" };
 
+it("ignores the server that calls it, as the gateway does", async () => {
+  const { handler } = await served();
+  class Server {
+    readonly method = "PUT";
+  }
+  const request = new Request("http://ops.example/admin/v1/budgets");
+  const answer = await Reflect.apply(handler.fetch, null, [request, new Server()]);
+  expect(answer).toMatchObject({ status: 200 });
+});
+
 describe("the client of the admin API", () => {
   const open = (url: string, insecure = false) =>
     remoteAdministration({ url, token: "t", insecure });

@@ -26,4 +26,5 @@ export { type GatewayResponse, toResponse } from "./http/gateway-response.ts";
 export { bearerToken, requireSmallHeaders } from "./http/headers.ts";
 export { pathAfter, queryOf } from "./http/path-after-v1.ts";
 export { type BodyReading, type BodyRoom, parseBody, readBody } from "./http/read-body.ts";
+export { toRequest } from "./http/to-request.ts";
 export { orTimeout } from "./kernel/bounded-wait.ts";

@@ -26,14 +26,14 @@ it("the named handlers find the id in the path, for hosts with their own router"
 
 it("fetch applies its second argument, unless that is the server that called it", async () => {
   const { gateway, chat } = await createTestGateway();
-  const statusOf = async (second: object) => {
+  const statusOf = async (second: object | null) => {
     const answer = await Reflect.apply(gateway.fetch, null, [chat(), second]);
     return answer instanceof Response ? answer.status : 0;
   };
   class Server {
     readonly method = "GET";
   }
-  expect(await statusOf(new Server())).toBe(200);
+  for (const nothing of [new Server(), null, {}]) expect(await statusOf(nothing)).toBe(200);
   expect(await statusOf({ headers: { authorization: "Bearer tg_wrong" } })).toBe(401);
   expect(await statusOf(Object.assign(Object.create(null), { method: "PUT" }))).toBe(405);
 });

@@ -4,6 +4,7 @@ import { errorBody, type GatewayError, toGatewayError } from "../errors/gateway-
 import type { GatewayRequest } from "../http/gateway-request.ts";
 import { errorAnswer, type GatewayResponse, toResponse } from "../http/gateway-response.ts";
 import { requireSmallHeaders } from "../http/headers.ts";
+import { toRequest } from "../http/to-request.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import { DecidedError } from "../pipeline/decision-headers.ts";
@@ -146,18 +147,6 @@ export function createRequestHandlers(
 
 /** The end of a request whose client left before its answer began. Nobody receives it. */
 const clientClosed = { status: 499, code: "client_closed" } as const;
-
-/** The request itself if nothing changes it, because a copy takes time. */
-function toRequest(input: Request | URL | string, init: RequestInit | undefined): Request {
-  const isChanged = init !== undefined && isPlain(init);
-  return input instanceof Request && !isChanged ? input : new Request(input, init);
-}
-
-/** Whether an object isn't an instance of a class. Bun's server passes itself in place of `init`. */
-function isPlain(value: object): boolean {
-  const prototype = Object.getPrototypeOf(value);
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
-}
 
 const endpoints: Readonly<Record<keyof EndpointHandlers, EndpointHandler>> = {
   chatCompletions,
