@@ -164,8 +164,8 @@ function sweepOrganization(
   const sessions = view.sessionsInOrder(organizationId, mark, limit);
   const inUse = sessions.findIndex(({ updatedAt }) => updatedAt >= before);
   const old = inUse < 0 ? sessions : sessions.slice(0, inUse);
-  const [erased, needed] = [new Set<string>(), new Set<string>()];
-  for (const session of old) eraseHistory(view, { session, before, erased, needed });
+  const [erased, seen] = [new Set<string>(), new Set<string>()];
+  for (const session of old) eraseHistory(view, { session, before, erased, seen });
   const sessionIds = [...erased];
   const change: Operation[] = sessionIds.map((id) => ({
     write: "erase session",
@@ -185,23 +185,22 @@ function eraseHistory(
     session,
     before,
     erased,
-    needed,
+    seen,
   }: {
     readonly session: SessionState;
     readonly before: number;
     readonly erased: Set<string>;
-    readonly needed: Set<string>;
+    /** The Sessions that were looked at for others. */
+    readonly seen: Set<string>;
   },
 ): void {
   for (let at: SessionState | null = session; at; at = historyFrom(view, at)) {
-    if (erased.has(at.id) || needed.has(at.id)) return;
+    if (seen.has(at.id)) return;
+    seen.add(at.id);
     // Its content is already gone. Finding out if it is still needed could mean reading any number of Sessions.
     if (!view.holdsContent(at)) continue;
     // A Session in use needs the content that its history begins with.
-    if (at.updatedAt >= before || view.isNeededSince(at, before)) {
-      needed.add(at.id);
-      return;
-    }
+    if (at.updatedAt >= before || view.isNeededSince(at, before)) return;
     erased.add(at.id);
   }
 }

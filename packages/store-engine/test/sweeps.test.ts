@@ -196,4 +196,22 @@ describe("a sweep of transcripts", () => {
     );
     expect(looked).toEqual(["b1", "b2", "b3"]);
   });
+
+  it("walks a line of branches without content once", () => {
+    const line = ["b3", "b2", "b1", "b0"].map((id, at) =>
+      session(id, 50 + at, id === "b0" ? null : `b${Number(id.slice(1)) - 1}`),
+    );
+    const read: string[] = [];
+    const empty: View = {
+      ...used,
+      session(_, id) {
+        read.push(id);
+        return line.find((one) => one.id === id) ?? null;
+      },
+      sessionsInOrder: () => line,
+      holdsContent: () => false,
+    };
+    expect(sweepTranscripts(empty, { ...sweep, limit: 9 }).result.removed).toBe(0);
+    expect(read).toEqual(["b2", "b1", "b0"]);
+  });
 });
