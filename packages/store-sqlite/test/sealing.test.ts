@@ -49,6 +49,19 @@ it("finds a leaf that someone declared sealed before it was written", async () =
   expect(await problems()).toEqual([null, expect.stringContaining("that should be sealed")]);
 });
 
+it("finds that no log grows any more", async () => {
+  const { gateway, chat, client, clock, problems } = await sealedLog();
+  client.exec("UPDATE checkpoints SET settled = 1000000000");
+  const hold = async (): Promise<void> => {
+    await gateway.fetch(chat());
+    await clock.advance("2m");
+    await gateway.evidence.seal();
+  };
+  for (let round = 0; round < 3; round++) await hold();
+  const found = "leaves that should be sealed aren't";
+  expect(await problems()).toEqual([null, expect.stringContaining(found)]);
+});
+
 it("finds leaves that someone inserted among the sealed ones", async () => {
   const { gateway, chat, client, clock, problems } = await sealedLog();
   const at = clock.now();

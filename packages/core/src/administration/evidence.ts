@@ -184,6 +184,7 @@ async function* allLogs({ store }: Pick<GatewayContext, "store">): AsyncGenerato
     yield* page;
     after = page.at(-1)?.organizationId ?? null;
     if (page.length < logsPerPage) return;
+    await yieldToEventLoop();
   }
 }
 
@@ -194,14 +195,15 @@ interface DueTimes {
 }
 
 /**
- * The last checkpoint of any log shows that sealing ran until then. So in a copy of the database, or after all processes
- * have ended, the last leaves don't count. A leaf isn't excused by a time in the future.
+ * The last checkpoint of any log shows that sealing ran until then, and this process knows how far it sealed itself. So in a
+ * copy of the database, or after all processes have ended, the last leaves don't count. A leaf isn't excused by a time in
+ * the future.
  */
 async function dueTimes(context: GatewayContext): Promise<DueTimes> {
   const { clock, sequencer } = context;
   const wait = sequencer?.alarmAfter ?? defaultWait;
   const now = clock.now();
-  let sealedAt = 0;
+  let sealedAt = sequencer?.sealedUpTo() ?? 0;
   for await (const owner of allLogs(context)) sealedAt = Math.max(sealedAt, owner.sealedAt ?? 0);
   return { from: Math.min(sealedAt, now) - wait, to: now + wait };
 }

@@ -15,6 +15,8 @@ export interface Sequencer {
   stop(): Promise<void>;
   /** Seals everything that is there. @throws what the store or the signer throws */
   seal(): Promise<void>;
+  /** Every leaf written before this time should be sealed: the sequencer found no other. 0 before its first round. */
+  sealedUpTo(): number;
   /** Milliseconds since every leaf was sealed. */
   unsealedMs(): number;
   /** Whether leaves have waited longer than the alarm allows. */
@@ -37,8 +39,9 @@ const logsPerPage = 1_000;
 export function createSequencer(parts: SequencerParts): Sequencer {
   const { checkpoints, alarmAfter, clock, notify } = parts;
   const signer = createNoteSigner(bounded(parts.signer, clock));
-  /** Every leaf written before this time is sealed. */
-  let sealedUpTo = clock.now();
+  const createdAt = clock.now();
+  /** Every leaf written before this time is sealed. 0 before the first round. */
+  let sealedUpTo = 0;
   let isReported = false;
   let isStopped = false;
   let cancel = (): void => {};
@@ -91,7 +94,7 @@ export function createSequencer(parts: SequencerParts): Sequencer {
     return sealed;
   }
 
-  const unsealedMs = (): number => Math.max(0, clock.now() - sealedUpTo);
+  const unsealedMs = (): number => Math.max(0, clock.now() - (sealedUpTo || createdAt));
   const isLate = (): boolean => unsealedMs() > alarmAfter;
 
   function report(): void {
@@ -128,6 +131,7 @@ export function createSequencer(parts: SequencerParts): Sequencer {
       await round;
     },
     seal,
+    sealedUpTo: () => sealedUpTo,
     unsealedMs,
     isLate,
   };
