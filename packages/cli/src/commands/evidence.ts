@@ -58,12 +58,14 @@ async function verify(_options: unknown, command: Command): Promise<void> {
   const { organization, key, anchor: files = [] } = optionsOf<VerifyOptions>(command);
   const anchors = await Promise.all(files.map(noteIn));
   await withGateway(command, async ({ evidence }) => {
+    if (key === undefined && evidence.verificationKey === null)
+      throw new CommandError("verifying needs a public key: pass --key, or configure `evidence`");
     const logs = await evidence.verify({
       organizationId: organizationScope(organization),
       ...(key === undefined ? {} : { keys: key }),
       anchors,
     });
-    const text = logs.length === 0 ? "no logs" : formatTable(logs, columns);
+    const text = logs.length === 0 ? "nothing is sealed yet" : formatTable(logs, columns);
     print(globalsOf(command).json, { data: logs }, text);
     if (logs.some(({ problem }) => problem !== null))
       throw new CommandError("some logs have a problem");
@@ -74,7 +76,10 @@ async function anchor(_options: unknown, command: Command): Promise<void> {
   const { organization } = optionsOf<{ readonly organization?: string }>(command);
   await withGateway(command, async ({ evidence }) => {
     const checkpoint = await evidence.latest({ organizationId: organization ?? null });
-    if (checkpoint?.note == null) throw new CommandError("the log has no signed checkpoint");
+    if (checkpoint?.note == null) {
+      const why = evidence.verificationKey === null ? ": the configuration has no `evidence`" : "";
+      throw new CommandError(`the log has no signed checkpoint${why}`);
+    }
     print(globalsOf(command).json, checkpoint, checkpoint.note.replace(/\n$/, ""));
   });
 }

@@ -1,4 +1,4 @@
-import type { ModelRecord, PolicyRuleRecord } from "@tollgate/core";
+import type { ModelRecord, PolicyRecord, PolicyRuleRecord } from "@tollgate/core";
 import type { Command } from "commander";
 import { type ListOptions, pageOf, wholeNumber } from "../arguments.ts";
 import { CommandError } from "../failure.ts";
@@ -54,7 +54,12 @@ async function showPolicy(_options: unknown, command: Command): Promise<void> {
   await withAdministration(command, async (administration, { json }) => {
     const policy = await administration.policy();
     const { rules, ...others } = policy;
-    const text = rules === null ? "the policy is a function" : formatTable(rules, ruleColumns);
+    const text = rules === null ? withoutRules(policy) : formatTable(rules, ruleColumns);
     print(json, policy, `${formatRecord(others)}\n\n${text}`);
   });
+}
+
+/** Without a policy, the version is `none`. */
+function withoutRules({ version }: Pick<PolicyRecord, "version">): string {
+  return version === "none" ? "no policy: everything is permitted" : "the policy is a function";
 }

@@ -33,7 +33,7 @@ export interface PolicyRecord {
   readonly version: string;
   /** As `Policy.sessions`. */
   readonly sessions: "ignore" | "read" | "raise";
-  /** The rules, as written for `definePolicy`; null for a policy that is a function. */
+  /** The rules, as written for `definePolicy`. Null for a policy that is a function, and without a policy, whose version is `none`. */
   readonly rules: readonly PolicyRuleRecord[] | null;
 }
 
