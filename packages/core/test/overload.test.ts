@@ -4,9 +4,9 @@ import { ProviderError } from "@tollgate/core/provider";
 import type { Store } from "@tollgate/core/store";
 import { memoryStore } from "@tollgate/store-memory";
 import { createTestGateway, type TestGateway } from "@tollgate/testing";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { conversations, endpoints } from "./endpoints.ts";
-import { responsesOf } from "./responses-calls.ts";
+import { itemsOf, responsesOf } from "./responses-calls.ts";
 
 const say = (content: string) => ({ messages: [{ role: "user", content }] });
 const kilobyte = say("x".repeat(1_000));
@@ -53,6 +53,49 @@ describe("stored responses that are read", () => {
     expect(third.status).toBe(200);
     await third.body?.cancel();
     expect((await items()).status).toBe(200);
+  });
+
+  it.each([
+    ["answers", "get", {}],
+    ["input items", "inputItems", {}],
+    ["histories", "create", { store: false }],
+    ["items", "create", { store: false }],
+  ] as const)("let other work run between them: their %s", async (what, method, fields) => {
+    let [now, turn, left] = [0, 0, 8];
+    const reads: number[] = [];
+    const read = <Result>(result: Result): Result => {
+      now += 50;
+      reads.push(turn);
+      return result;
+    };
+    const store = memoryStore();
+    const { get, history } = store.responses;
+    const responses: Store["responses"] = {
+      ...store.responses,
+      get: async (...of) => read(await get(...of)),
+      history: async (...of) => read(await history(...of)),
+    };
+    const test = await createTestGateway({ store: { ...store, responses }, maintenance: false });
+    const calls = responsesOf(test.gateway, test.key.secret);
+    const { id } = await calls.create();
+    const [item] = (await itemsOf(calls.inputItems(id))).data;
+    reads.length = 0;
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => now);
+    onTestFinished(() => clock.mockRestore());
+    const ask = async (): Promise<void> => {
+      if (method !== "create") await calls[method](id);
+      else if (what === "histories") await calls.create({ ...fields, previous_response_id: id });
+      else await calls.create({ ...fields, input: [{ type: "item_reference", id: item?.id }] });
+      left--;
+    };
+    const asked = Promise.all(Array.from({ length: left }, ask));
+    while (left > 0) {
+      turn++;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await asked;
+    expect(reads).toHaveLength(8);
+    expect(new Set(reads).size).toBe(8);
   });
 
   it("take room for all that is read with them", async () => {

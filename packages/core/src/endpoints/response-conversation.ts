@@ -7,7 +7,7 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import { isLarge, yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { Ticket } from "../limits/admission.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
-import { orUnavailable } from "../pipeline/store-calls.ts";
+import { orUnavailable, readContent } from "../pipeline/store-calls.ts";
 import type { CachedConversation } from "../sessions/conversation-cache.ts";
 import { isResponseId, responseIdOfItem } from "../wire/responses/item-ids.ts";
 import type { ContentItem, InputItem, StoredItem } from "../wire/responses/items.ts";
@@ -78,7 +78,7 @@ async function previousOf(
 ): Promise<ResponseHistory | null> {
   if (id === null) return null;
   const previous = isResponseId(id)
-    ? await orUnavailable(context.store.responses.history(caller, id, context.clock.now()))
+    ? await readContent(() => context.store.responses.history(caller, id, context.clock.now()))
     : null;
   if (previous) return previous;
   throw new GatewayError("previous_response_not_found", "Previous response not found.", {
@@ -132,8 +132,11 @@ async function resolveInput(
   const itemsById = new Map<string, StoredItem>();
   const dataClasses: string[] = [];
   const readable = readsPerRequest * context.limits.imageBodyBytes;
+  const referred = referencesByResponse(input);
   let [read, used, unyielded] = [0, 0, 0];
-  for (const [responseId, references] of referencesByResponse(input)) {
+  // The first read may be large, and many requests may arrive together.
+  if (referred.size > 0) await yieldToEventLoop();
+  for (const [responseId, references] of referred) {
     const response = await orUnavailable(
       context.store.responses.get(caller, responseId, context.clock.now()),
     );

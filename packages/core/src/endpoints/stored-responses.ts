@@ -6,7 +6,7 @@ import type { GatewayResponse } from "../http/gateway-response.ts";
 import { queryOf } from "../http/path-after-v1.ts";
 import { isLarge, yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { Ticket } from "../limits/admission.ts";
-import { orUnavailable } from "../pipeline/store-calls.ts";
+import { orUnavailable, readContent } from "../pipeline/store-calls.ts";
 import { listInputItems as listItems } from "../wire/responses/input-items.ts";
 import { isResponseId } from "../wire/responses/item-ids.ts";
 import { answerCaller, jsonHeaders, type RequestScope } from "./endpoint.ts";
@@ -22,7 +22,7 @@ export function getResponse(
     const bytes = await readOwn(scope, caller, { id, part: "body", ticket });
     refuseResuming(queryOf(request.url));
     if (isLarge(bytes.length)) await yieldToEventLoop();
-    const body = Buffer.from(bytes).toString();
+    const body = textOf(bytes);
     // A damaged record must fail instead of looking like an answer.
     JSON.parse(body);
     return { status: 200, headers: jsonHeaders(), body: bodyOfText(body, ticket) };
@@ -64,7 +64,7 @@ export function listInputItems(
   return answerCaller(scope, request, async (caller, ticket) => {
     const bytes = await readOwn(scope, caller, { id, part: "input", ticket });
     if (isLarge(bytes.length)) await yieldToEventLoop();
-    const items = JSON.parse(Buffer.from(bytes).toString());
+    const items = JSON.parse(textOf(bytes));
     const body = listItems(items, queryOf(request.url));
     return { status: 200, headers: jsonHeaders(), body: bodyOfText(body, ticket) };
   });
@@ -97,11 +97,16 @@ async function readOwn(
   }: { readonly id: string; readonly part: "body" | "input"; readonly ticket: Ticket },
 ): Promise<Uint8Array> {
   const response = isResponseId(id)
-    ? await orUnavailable(context.store.responses.get(caller, id, context.clock.now()))
+    ? await readContent(() => context.store.responses.get(caller, id, context.clock.now()))
     : null;
   if (!response) throw notFound();
   ticket.grow(response.body.length + response.input.length);
   return response[part];
+}
+
+/** Doesn't copy the bytes. */
+function textOf({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString();
 }
 
 /** Only background responses can be resumed, and Tollgate doesn't offer those. */

@@ -52,6 +52,7 @@ export function parseBody(bytes: Buffer, limits: Limits): object | Promise<objec
 }
 
 async function parseLarge(bytes: Buffer, limits: Limits): Promise<object> {
+  await yieldToEventLoop();
   const text = textOf(bytes, limits);
   await yieldToEventLoop();
   requireSound(text, limits);

@@ -2,7 +2,54 @@ import { once } from "node:events";
 import { nextTick } from "node:process";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createAfterReads } from "./event-loop.ts";
+import { createAfterReads, createYield } from "./event-loop.ts";
+
+describe("work that yields", () => {
+  /** Runs works of some milliseconds each, and returns the works of each turn of the event loop. */
+  async function turnsOf(works: readonly (readonly number[])[]) {
+    let now = 0;
+    const yieldToOthers = createYield({ monotonic: () => now });
+    const turns: string[][] = [];
+    let left = works.length;
+    const run = async (parts: readonly number[], at: number): Promise<void> => {
+      for (const [part, ms] of parts.entries()) {
+        await yieldToOthers();
+        // A store that reads resolves some promises before it begins.
+        await Promise.resolve();
+        now += ms;
+        turns.at(-1)?.push(`${at}.${part}`);
+      }
+      left--;
+    };
+    for (const [at, parts] of works.entries()) void run(parts, at);
+    while (left > 0) {
+      turns.push([]);
+      await nextTurn();
+    }
+    return turns;
+  }
+
+  it("goes on in one turn as long as that is short, in order", async () => {
+    expect(await turnsOf([[1, 1], [1, 1], [1]])).toEqual([
+      ["0.0", "1.0", "2.0"],
+      ["0.1", "1.1"],
+    ]);
+  });
+
+  it("waits for the next turn once a turn has taken 20 milliseconds", async () => {
+    expect(await turnsOf([[8], [8], [8], [30, 1], [8]])).toEqual([
+      ["0.0", "1.0", "2.0"],
+      ["3.0"],
+      ["4.0", "3.1"],
+    ]);
+  });
+
+  it("gets its turn, however much other work yields meanwhile", async () => {
+    const turns = await turnsOf([[50, 50, 50], [50, 50, 50], [1]]);
+    expect(turns.flat().indexOf("2.0")).toBe(2);
+    expect(Math.max(...turns.map((works) => works.length))).toBe(2);
+  });
+});
 
 describe("work after reads", () => {
   it("runs together, before anything that it schedules", async () => {

@@ -1,6 +1,44 @@
+import { type Clock, systemClock } from "./clock.ts";
+
+/** How long the work that goes on in one turn of the event loop may take before the rest waits, in milliseconds. */
+const maxTurnMs = 20;
+
+/**
+ * Creates a function that lets other work of the process run. Work that yields goes on in the next turn of the event loop,
+ * in order. Once a turn has taken 20 ms, the rest waits for the turn after it: many long computations block the event loop
+ * no longer than one.
+ */
+export function createYield(clock: Pick<Clock, "monotonic"> = systemClock): () => Promise<void> {
+  const waiting: (() => void)[] = [];
+  let hasNextTurn = false;
+  let startedAt = 0;
+  const startTurn = (): void => {
+    hasNextTurn = false;
+    startedAt = clock.monotonic();
+  };
+  const goOn = (): void => {
+    if (clock.monotonic() - startedAt < maxTurnMs) waiting.shift()?.();
+    else schedule();
+  };
+  const schedule = (): void => {
+    // Directly before the first work of its turn, so that each turn goes on with at least one.
+    if (!hasNextTurn) setImmediate(startTurn);
+    hasNextTurn = true;
+    setImmediate(goOn);
+  };
+  return () =>
+    new Promise((resolve) => {
+      waiting.push(resolve);
+      schedule();
+    });
+}
+
+/** All gateways of a process share its event loop. */
+const yieldInProcess = createYield();
+
 /** Lets other work of the process run. Without it, a long computation would block the event loop. */
 export function yieldToEventLoop(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+  return yieldInProcess();
 }
 
 /** Runs work once the event loop has read every socket that is ready. */

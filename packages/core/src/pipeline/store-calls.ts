@@ -1,11 +1,21 @@
 import { GatewayError } from "../errors/gateway-error.ts";
 import { type Clock, sleep } from "../kernel/clock.ts";
+import { yieldToEventLoop } from "../kernel/event-loop.ts";
 
 /** Waits for the store. If it fails, the record could not be written and the request can't go on. */
 export function orUnavailable<Result>(writing: Promise<Result>): Promise<Result> {
   return writing.catch((cause: unknown) => {
     throw unrecorded(cause);
   });
+}
+
+/**
+ * Reads stored content, which may be large. A store in this process reads it at once, so each read waits for its turn of the
+ * event loop.
+ */
+export async function readContent<Content>(read: () => Promise<Content>): Promise<Content> {
+  await yieldToEventLoop();
+  return orUnavailable(read());
 }
 
 /** The error for a request that could not be recorded. */
