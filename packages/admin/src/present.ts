@@ -100,6 +100,7 @@ async function fileBody(
   let piece = await next();
   let isLeft = false;
   return {
+    byteLength: null,
     start(sink) {
       const send = async (): Promise<void> => {
         while (!piece.done && !isLeft) {

@@ -5,7 +5,7 @@ import type { Store } from "@tollgate/core/store";
 import { memoryStore } from "@tollgate/store-memory";
 import { createTestGateway, type TestGateway } from "@tollgate/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { conversations, endpoints } from "./endpoints.ts";
+import { type ConversationEndpoint, conversations, endpoints } from "./endpoints.ts";
 import { itemsOf, responsesOf } from "./responses-calls.ts";
 
 const say = (content: string) => ({ messages: [{ role: "user", content }] });
@@ -107,6 +107,68 @@ describe("stored responses that are read", () => {
     expect((await get(id)).status).toBe(503);
     await held.text();
     expect((await get(id)).status).toBe(200);
+  });
+});
+
+describe("a long plain answer", () => {
+  const long = "\u00e9".repeat(200_000);
+
+  /** A gateway with an unread answer of 400 KB, which is more than its key may have. */
+  async function answered(endpoint: ConversationEndpoint, headers = {}) {
+    const limits = { bytesInFlightPerKey: 300_000 };
+    const test = await createTestGateway({ limits, maintenance: false });
+    const request = (fields: object = {}) =>
+      test.gateway.fetch(endpoint.request(test.key.secret, fields, headers));
+    test.provider.reply(long);
+    const unread = await request();
+    const other = () => test.gateway.fetch(test.chat(kilobyte));
+    return { ...test, unread, request, other };
+  }
+
+  const ends = [
+    ["read", (answer: Response) => answer.text()],
+    ["cancelled", (answer: Response) => answer.body?.cancel()],
+  ] as const;
+  const everywhere = conversations.flatMap((endpoint) =>
+    ends.map(([name, end]) => [endpoint.name, name, end, endpoint] as const),
+  );
+
+  it.each(everywhere)("of %s takes room for its bytes until it is %s", async (...of) => {
+    const [, , end, endpoint] = of;
+    const { gateway, unread, other } = await answered(endpoint);
+    expect([unread.status, await statusOf(other())]).toEqual([200, 503]);
+    expect(gateway.status()).toMatchObject({ admitted: 1, openSteps: 0 });
+    await end(unread);
+    expect(gateway.status().admitted).toBe(0);
+    expect(await statusOf(other())).toBe(200);
+  });
+
+  it.each(conversations)("of $name takes room when it is repeated, too", async (endpoint) => {
+    const test = await answered(endpoint, { "idempotency-key": "order-17" });
+    const { provider, unread, request, other } = test;
+    const text = await unread.text();
+    const repeated = await request();
+    expect(repeated.headers.get("idempotency-replayed")).toBe("true");
+    expect(await statusOf(other())).toBe(503);
+    expect(await repeated.text()).toBe(text);
+    expect(await statusOf(other())).toBe(200);
+    expect(provider.calls).toHaveLength(2);
+  });
+
+  it.each(conversations)("of $name is never refused, however little room there is", async (of) => {
+    const { gateway, provider, unread, request } = await answered(of);
+    await unread.body?.cancel();
+    const hold = provider.hold();
+    provider.reply(long);
+    provider.reply(long);
+    const asked = [request(), request()];
+    await hold.reached(2);
+    hold.release();
+    for (const answer of await Promise.all(asked)) {
+      expect(answer.status).toBe(200);
+      expect(await answer.text()).toContain(long);
+    }
+    expect(gateway.status().admitted).toBe(0);
   });
 });
 

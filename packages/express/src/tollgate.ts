@@ -39,9 +39,9 @@ export function tollgate(gateway: Mountable, options: ExpressOptions = {}): Midd
   };
 }
 
-/** A stream that says it may not be compressed: `compression` would keep its events until it ends. */
+/** An event stream says that it may not be compressed: `compression` would keep its events until it ends. */
 function untransformed(answer: GatewayResponse): GatewayResponse {
-  if (typeof answer.body === "string") return answer;
+  if (!answer.headers["content-type"]?.startsWith("text/event-stream")) return answer;
   const headers = { ...answer.headers, "cache-control": "no-cache, no-transform" };
   return { ...answer, headers };
 }

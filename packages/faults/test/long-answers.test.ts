@@ -69,6 +69,18 @@ it("keeps little of each answer that its client stopped reading", async () => {
   await product.settled(readers + 1);
 });
 
+it("frees the room of a long plain answer that nobody reads", async () => {
+  const { gateway, provider, chat } = await createTestGateway();
+  provider.reply("x".repeat(100_000));
+  const ask = async (): Promise<number> => (await gateway.fetch(chat())).status;
+  expect(await ask()).toBe(200);
+  expect(gateway.status().admitted).toBe(1);
+  while (gateway.status().admitted > 0) {
+    collect();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+});
+
 type StreamBody = Exclude<Awaited<ReturnType<Product["gateway"]["answer"]>>["body"], string>;
 
 /** The answer to a request for a stream. */

@@ -82,7 +82,9 @@ function sendStream(
   { status, headers, body }: GatewayResponse & { readonly body: StreamBody },
   writeStall: number,
 ): Promise<void> {
-  begin(outgoing, status, headers, () => body.leave());
+  const { byteLength } = body;
+  const sent = byteLength === null ? headers : { ...headers, "content-length": byteLength };
+  begin(outgoing, status, sent, () => body.leave());
   let hasWritten = false;
   return new Promise((resolve, reject) => {
     const end = (): void => {

@@ -19,7 +19,7 @@ it.each([
       : sendAnswer(outgoing, {
           status: 200,
           headers: {},
-          body: { start: () => {}, leave: () => left.resolve() },
+          body: { byteLength: null, start: () => {}, leave: () => left.resolve() },
         });
     sent.catch(failed.resolve);
   });

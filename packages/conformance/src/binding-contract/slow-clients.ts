@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import type { CompletionEvent, Provider } from "@tollgate/core/provider";
+import type { RawClient } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import type { Binding } from "./binding.ts";
 import { bodies, closing, conversations, drive, endpoints } from "./drive.ts";
@@ -92,6 +93,42 @@ export function describeSlowClients(binding: Binding): void {
         client.resume();
         expect(await client.ended()).not.toContain(closing[path]);
       },
+    );
+
+    it.each(conversations)(
+      "of %s takes room for a long plain answer until it has read it, or has left",
+      async (path) => {
+        const driven = await drive(binding, {}, { limits: { answerBytes: 33_554_432 } });
+        const { gateway, prefix, provider } = driven;
+        const { secret } = driven.key;
+        const text = "x".repeat(16_777_216);
+        const ask = async (): Promise<RawClient> => {
+          const client = await driven.rawClient();
+          client.pause();
+          provider.reply(text);
+          const headers = ["connection: close"];
+          client.post(bodies[path](), { secret, path: `${prefix}${path}`, headers });
+          return client;
+        };
+        const admitted = async (count: number): Promise<void> => {
+          while (gateway.status().admitted !== count || gateway.status().openSteps > 0)
+            await setImmediate();
+        };
+        const reading = await ask();
+        while (provider.calls.length < 1) await setImmediate();
+        await admitted(1);
+        const leaving = await ask();
+        while (provider.calls.length < 2) await setImmediate();
+        await admitted(2);
+        leaving.reset();
+        await admitted(1);
+        reading.resume();
+        const all = await reading.ended();
+        // The sizes of chunks, if the binding doesn't announce the length.
+        expect(all.replaceAll(/\r\n[0-9a-f]+\r\n/g, "")).toContain(text);
+        await admitted(0);
+      },
+      30_000,
     );
 
     it.each(endpoints)(

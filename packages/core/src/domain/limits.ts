@@ -36,8 +36,8 @@ export interface Limits {
   readonly openRequests: number;
   /**
    * The request bodies of all open requests together, and of one key's, with the stored content that they continue or refer
-   * to. Calls for embeddings add the vectors that they may get, and reads of stored responses their answers, until their
-   * clients have read them. Further ones get 503 `overloaded`.
+   * to. Calls for embeddings add the vectors that they may get. Plain answers over 64 KB and stored responses that are read
+   * count until their clients have them. Further requests get 503 `overloaded`.
    */
   readonly bytesInFlight: number;
   readonly bytesInFlightPerKey: number;

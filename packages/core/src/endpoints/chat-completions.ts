@@ -29,11 +29,11 @@ export function chatCompletions(
     read: (body, known) =>
       parseChatCompletion(body, context.limits, known ? knownItems(known) : {}),
     callOf: (caller, read, claim) => callOf(scope, request, { caller, read, claim }),
-    present(answer, call) {
+    present(answer, call, ticket) {
       const head = headOf(answer, call.model);
       return call.stream
         ? presentStream(scope, answer, chunkWriter(head, call.includeUsage))
-        : presentBody(context, answer, ({ completion, usage }) =>
+        : presentBody(context, answer, ticket, ({ completion, usage }) =>
             chatCompletionBody(head, completion, usage),
           );
     },

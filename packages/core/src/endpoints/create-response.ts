@@ -49,11 +49,11 @@ export function createResponse(
         known: known ? knownItems(known) : {},
       }),
     callOf: (caller, read, claim) => callOf(scope, request, { caller, read, claim }),
-    present(answer, call) {
+    present(answer, call, ticket) {
       const head = headOf(answer, call);
       return call.stream
         ? presentStream(scope, answer, eventWriter(head, call))
-        : presentBody(context, answer, (settled) => bodyOf(head, call, settled));
+        : presentBody(context, answer, ticket, (settled) => bodyOf(head, call, settled));
     },
   });
 }

@@ -9,8 +9,8 @@ import {
   vectorBytes,
 } from "../wire/embeddings/embeddings.ts";
 import { answerGoverned, type ClaimedRequest, commonOf, type RequestScope } from "./endpoint.ts";
-import { bodyOfPieces } from "./pieces-body.ts";
 import { presentBody } from "./present-answer.ts";
+import { joinIfShort } from "./text-answer.ts";
 
 /** POST /v1/embeddings: a governed call whose Step has no Session, Turn or step number (decision 0039). */
 export function createEmbeddings(
@@ -27,8 +27,8 @@ export function createEmbeddings(
     answerBytes: (call) => Math.min(vectorBytes(call.request), limits.upstreamBytes),
     callOf: (caller, read, claim) => callOf(scope, request, { caller, read, claim }),
     present: (answer, call, ticket) =>
-      presentBody(context, answer, ({ completion: { embeddings = [] }, usage }) =>
-        bodyOfPieces(embeddingsBody(call, embeddings, usage), ticket),
+      presentBody(context, answer, ticket, ({ completion: { embeddings = [] }, usage }) =>
+        joinIfShort(embeddingsBody(call, embeddings, usage)),
       ),
   });
 }

@@ -28,6 +28,7 @@ import {
 } from "../sessions/conversation-cache.ts";
 import type { InputItem } from "../wire/responses/items.ts";
 import type { Identify } from "./identify.ts";
+import { textAnswer } from "./text-answer.ts";
 
 /** The dependencies that all requests share. */
 export interface HandlerDependencies {
@@ -118,8 +119,9 @@ export async function answerGoverned<Item, Call>(
       // The Step is open, so the request doesn't start over. Its answer may take minutes.
       bytes = null;
       if ("replayed" in answer) {
+        const repeated = replay({ context, report }, caller, { answer, ticket });
         ticket.release();
-        return replay({ context, report }, caller, answer);
+        return repeated;
       }
       const presented = protocol.present(answer, read.call, ticket);
       return presented instanceof Promise ? await presented : presented;
@@ -153,7 +155,7 @@ function partsOf(
 function replay(
   { context, report }: Pick<RequestScope, "context" | "report">,
   { organizationId, keyId }: Caller,
-  answer: ReplayedAnswer,
+  { answer, ticket }: { readonly answer: ReplayedAnswer; readonly ticket: Ticket },
 ): GatewayResponse {
   const { stepId, decisionId, replayed } = answer;
   const { requestId } = report;
@@ -161,11 +163,8 @@ function replay(
   const facts = { at, requestId, organizationId, keyId, stepId, decisionId };
   context.notify({ type: "request.replayed", ...facts });
   const { buffer, byteOffset, byteLength } = replayed.body;
-  return {
-    status: 200,
-    headers: { ...replayed.headers, "idempotency-replayed": "true" },
-    body: Buffer.from(buffer, byteOffset, byteLength).toString(),
-  };
+  const headers = { ...replayed.headers, "idempotency-replayed": "true" };
+  return textAnswer(headers, Buffer.from(buffer, byteOffset, byteLength).toString(), ticket);
 }
 
 /**

@@ -44,11 +44,11 @@ export function createMessage(
     conversations: scope.conversations.messages,
     read: (body, known) => parseMessages(body, context.limits, known ? knownItems(known) : {}),
     callOf: (caller, read, claim) => callOf(scope, request, { caller, read, claim }),
-    present(answer, call) {
+    present(answer, call, ticket) {
       const head = headOf(answer, call.model);
       return call.stream
         ? presentStream(scope, answer, eventWriter(head, answer, scope))
-        : presentBody(context, answer, ({ completion, usage, finishReason }) =>
+        : presentBody(context, answer, ticket, ({ completion, usage, finishReason }) =>
             messageBody(head, completion, usage, finishReason),
           );
     },

@@ -4,6 +4,7 @@ import { EventOutput, eventStreamHeaders, ping } from "../http/event-stream.ts";
 import type { GatewayResponse, StreamBody, TextSink } from "../http/gateway-response.ts";
 import { maxKeptBytes } from "../idempotency/claim.ts";
 import type { Timed } from "../kernel/timers.ts";
+import type { Ticket } from "../limits/admission.ts";
 import type { SlotShare } from "../limits/slots.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import { answerHeaders, decisionHeaders } from "../pipeline/decision-headers.ts";
@@ -14,32 +15,33 @@ import type {
   SettledAnswer,
 } from "../pipeline/governed-call.ts";
 import { jsonHeaders, type RequestScope } from "./endpoint.ts";
+import { type AnswerText, textAnswer } from "./text-answer.ts";
 
-/**
- * Presents an answer as a plain body: the fold of the same events that a stream would send. A body in pieces is too long to
- * keep.
- */
+/** Presents an answer as a plain body: the fold of the same events that a stream would send. */
 export function presentBody(
   context: GatewayContext,
   answer: GovernedAnswer,
-  bodyOf: PlainBody["bodyOf"],
+  ticket: Ticket,
+  textOf: PlainBody["textOf"],
 ): Promise<GatewayResponse> {
   return new Promise((resolve, reject) =>
-    answer.read(new PlainAnswer({ context, answer, bodyOf }, resolve, reject)),
+    answer.read(new PlainAnswer({ context, answer, ticket, textOf }, resolve, reject)),
   );
 }
 
 interface PlainBody {
   readonly context: GatewayContext;
   readonly answer: GovernedAnswer;
-  readonly bodyOf: (settled: SettledAnswer) => GatewayResponse["body"];
+  /** The room that a long body keeps until it is written. */
+  readonly ticket: Ticket;
+  readonly textOf: (settled: SettledAnswer) => AnswerText;
 }
 
 class PlainAnswer implements AnswerReader {
   readonly #plain: PlainBody;
   readonly #resolve: (answer: GatewayResponse) => void;
   readonly #reject: (thrown: unknown) => void;
-  #body: GatewayResponse["body"] | null = null;
+  #text: AnswerText | null = null;
   #hasLeft = false;
 
   constructor(
@@ -57,40 +59,32 @@ class PlainAnswer implements AnswerReader {
   }
 
   keep(settled: SettledAnswer): PresentedAnswer | null {
-    const { context, answer, bodyOf } = this.#plain;
-    this.#body = bodyOf(settled);
-    if (typeof this.#body !== "string") return null;
-    const body = Buffer.from(this.#body);
+    const { context, answer, textOf } = this.#plain;
+    this.#text = textOf(settled);
+    if (typeof this.#text !== "string") return null;
+    const body = Buffer.from(this.#text);
     if (body.length > maxKeptBytes) return null;
     return { headers: decisionHeaders(context.headerNames, answer, jsonHeaders()), body };
   }
 
   completed(settled: SettledAnswer): void {
-    const { context, answer, bodyOf } = this.#plain;
+    const { context, answer, ticket, textOf } = this.#plain;
+    if (this.#hasLeft) return;
     try {
-      const body = this.#body ?? bodyOf(settled);
-      this.#body = body;
-      if (this.#hasLeft) this.#drop();
       const headers = answerHeaders(context.headerNames, answer, jsonHeaders());
-      this.#resolve({ status: 200, headers, body });
+      this.#resolve(textAnswer(headers, this.#text ?? textOf(settled), ticket));
     } catch (thrown) {
       this.#reject(thrown);
     }
   }
 
   failed(error: Error): void {
-    this.#drop();
     this.#reject(error);
   }
 
   left(): void {
     this.#hasLeft = true;
     this.#reject(this.#plain.answer.signal.reason);
-  }
-
-  /** Nobody gets the body. */
-  #drop(): void {
-    if (this.#body !== null && typeof this.#body !== "string") this.#body.leave();
   }
 }
 
@@ -125,6 +119,7 @@ const never = Number.POSITIVE_INFINITY;
 
 /** The body of a stream. It reads the answer at once, and writes once there is a sink. */
 class StreamAnswer implements AnswerReader, StreamBody, Timed {
+  readonly byteLength = null;
   readonly #context: RequestScope;
   readonly #answer: GovernedAnswer;
   readonly #writer: StreamWriter;

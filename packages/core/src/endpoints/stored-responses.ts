@@ -10,7 +10,7 @@ import { orUnavailable, readContent } from "../pipeline/store-calls.ts";
 import { listInputItems as listItems } from "../wire/responses/input-items.ts";
 import { isResponseId } from "../wire/responses/item-ids.ts";
 import { answerCaller, jsonHeaders, type RequestScope } from "./endpoint.ts";
-import { bodyOfText } from "./pieces-body.ts";
+import { textAnswer } from "./text-answer.ts";
 
 /** GET /v1/responses/{response_id} (section 4.3): the same JSON as when it was created. */
 export function getResponse(
@@ -25,7 +25,7 @@ export function getResponse(
     const body = textOf(bytes);
     // A damaged record must fail instead of looking like an answer.
     JSON.parse(body);
-    return { status: 200, headers: jsonHeaders(), body: bodyOfText(body, ticket) };
+    return textAnswer(jsonHeaders(), body, ticket);
   });
 }
 
@@ -66,7 +66,7 @@ export function listInputItems(
     if (isLarge(bytes.length)) await yieldToEventLoop();
     const items = JSON.parse(textOf(bytes));
     const body = listItems(items, queryOf(request.url));
-    return { status: 200, headers: jsonHeaders(), body: bodyOfText(body, ticket) };
+    return textAnswer(jsonHeaders(), body, ticket);
   });
 }
 

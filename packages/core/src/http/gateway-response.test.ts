@@ -76,7 +76,7 @@ describe("toResponse", () => {
 });
 
 function bodyOf(start: (sink: TextSink) => unknown, leave: () => unknown = () => {}): StreamBody {
-  return { start: (sink) => void start(sink), leave: () => void leave() };
+  return { byteLength: null, start: (sink) => void start(sink), leave: () => void leave() };
 }
 
 /** Waits until every pending promise callback has run. */

@@ -8,8 +8,10 @@ export interface GatewayResponse {
   readonly body: string | StreamBody;
 }
 
-/** A body that is written while the answer arrives. */
+/** A body that is written in pieces: while the answer arrives, or because it is long. */
 export interface StreamBody {
+  /** Its length in bytes, for servers that announce it; null if it isn't known yet. */
+  readonly byteLength: number | null;
   /** Starts writing to the sink, unless the client has left. Call it at most once. */
   start(sink: TextSink): void;
   /** The client left, so nothing more is written. May be called before `start`. */

@@ -288,12 +288,17 @@ export class Ticket {
     this.#hasTurn = false;
   }
 
-  /** Hands its room over to an answer that is written after its Step has ended. Release the returned ticket, too. */
-  handOver(): Ticket {
+  /**
+   * Hands its room over to an answer that is written after its Step has ended. Takes room for the answer's bytes if they are
+   * more, even if there is none: the answer is paid for. Release the returned ticket, too.
+   */
+  handOver(bytes = 0): Ticket {
     const next = new Ticket(this.#admission, this.#key);
-    next.#isAdmitted = this.#isAdmitted;
-    next.#bytes = this.#bytes;
+    if (!this.#isAdmitted) return next;
+    next.#isAdmitted = true;
+    next.#bytes = Math.max(bytes, this.#bytes);
     this.#isAdmitted = false;
+    this.#admission.add(this.#key, 0, next.#bytes - this.#bytes);
     return next;
   }
 

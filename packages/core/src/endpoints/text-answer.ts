@@ -5,12 +5,28 @@ import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import { endsInHalf } from "../kernel/surrogates.ts";
 import type { Ticket } from "../limits/admission.ts";
 
-/** The body of an answer with a text that may be long. See `bodyOfPieces`. */
-export function bodyOfText(text: string, ticket: Ticket): GatewayResponse["body"] {
-  return bodyOfPieces(slicesOf(text), ticket);
-}
+/** The text of an answer. If it is too long to be kept for repeats, it may be pieces, which are created when read. */
+export type AnswerText = string | Iterable<string>;
 
+/** The characters of a text that is written at once. Longer ones are written at the client's speed. */
 const sliceLength = 65_536;
+
+/**
+ * Answers with a text. If it is long, the body writes it at the client's speed, and keeps its room in the process until it has
+ * written it or the client leaves.
+ */
+export function textAnswer(
+  headers: Record<string, string>,
+  text: AnswerText,
+  ticket: Ticket,
+): GatewayResponse {
+  if (typeof text !== "string")
+    return { status: 200, headers, body: new PiecesBody(text, null, ticket.handOver()) };
+  if (text.length <= sliceLength) return { status: 200, headers, body: text };
+  const bytes = Buffer.byteLength(text);
+  const body = new PiecesBody(slicesOf(text), bytes, ticket.handOver(bytes));
+  return { status: 200, headers, body };
+}
 
 /** Splits a text into slices, but never within a character. */
 function* slicesOf(text: string): Generator<string> {
@@ -22,34 +38,36 @@ function* slicesOf(text: string): Generator<string> {
   }
 }
 
-/**
- * Joins the pieces into one text if it is short enough to be kept for repeats. Otherwise the body writes them at the client's
- * speed, and keeps their room in the process until it has written them or the client leaves.
- */
-export function bodyOfPieces(all: Iterable<string>, ticket: Ticket): GatewayResponse["body"] {
+/** Joins pieces into one text if it is short enough to be kept for repeats. */
+export function joinIfShort(all: Iterable<string>): AnswerText {
   const pieces = piecesOf(all);
   const texts: string[] = [];
   for (let length = 0; !pieces.isOver(); ) {
     const text = pieces.take();
     texts.push(text);
     length += text.length;
-    if (length > maxKeptBytes) return new PiecesBody(texts, pieces, ticket.handOver());
+    if (length > maxKeptBytes) return continued(texts, pieces);
   }
   return texts.join("");
+}
+
+function* continued(texts: string[], rest: Pieces): Generator<string> {
+  for (let text = texts.shift(); text !== undefined; text = texts.shift()) yield text;
+  while (!rest.isOver()) yield rest.take();
 }
 
 /** Frees the room of bodies that are never read, once they are garbage-collected. */
 const unread = new FinalizationRegistry<Ticket>((ticket) => ticket.release());
 
 class PiecesBody implements StreamBody {
-  readonly #first: string[];
-  readonly #rest: Pieces;
+  readonly byteLength: number | null;
+  readonly #pieces: Pieces;
   readonly #ticket: Ticket;
   #isLeft = false;
 
-  constructor(first: string[], rest: Pieces, ticket: Ticket) {
-    this.#first = first;
-    this.#rest = rest;
+  constructor(pieces: Iterable<string>, byteLength: number | null, ticket: Ticket) {
+    this.byteLength = byteLength;
+    this.#pieces = piecesOf(pieces);
     this.#ticket = ticket;
     unread.register(this, ticket);
   }
@@ -67,8 +85,9 @@ class PiecesBody implements StreamBody {
   }
 
   async #write(sink: TextSink): Promise<void> {
-    while (!this.#isLeft && (this.#first.length > 0 || !this.#rest.isOver())) {
-      await sink.write(this.#first.shift() ?? this.#rest.take());
+    while (!this.#isLeft && !this.#pieces.isOver()) {
+      const text = this.#pieces.take();
+      if (text !== "") await sink.write(text);
       // If the socket accepts everything, `write` resolves without a turn of the event loop.
       await yieldToEventLoop();
     }
