@@ -98,6 +98,49 @@ describe("stored responses that are read", () => {
     expect(new Set(reads).size).toBe(8);
   });
 
+  it("are read eight at a time, key by key", async () => {
+    const store = memoryStore();
+    const waiting: (() => void)[] = [];
+    const order: string[] = [];
+    const get: Store["responses"]["get"] = async (owner, id, at) => {
+      order.push(owner.keyId);
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      return store.responses.get(owner, id, at);
+    };
+    const responses = { ...store.responses, get };
+    const test = await createTestGateway({ store: { ...store, responses } });
+    const other = await test.createKey();
+    const { id } = await responsesOf(test.gateway, test.key.secret).create();
+    const turns = async (): Promise<void> => {
+      for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+    };
+    const client = new AbortController();
+    const ask = (secret: string, signal?: AbortSignal): Promise<number> => {
+      const headers = { authorization: `Bearer ${secret}` };
+      const url = `http://in-process/v1/responses/${id}`;
+      return statusOf(test.gateway.fetch(url, { headers, ...(signal ? { signal } : {}) }));
+    };
+    const flood = Array.from({ length: 10 }, () => ask(test.key.secret));
+    await turns();
+    const left = ask(other.key.secret, client.signal).catch(() => 0);
+    await turns();
+    const theirs = ask(other.key.secret);
+    await turns();
+    expect(order).toHaveLength(8);
+    client.abort();
+    expect(await left).toBe(0);
+    // A governed request doesn't wait for reads.
+    expect(await statusOf(test.gateway.fetch(test.chat()))).toBe(200);
+    for (let read = 0; read < 11; read++) {
+      waiting.shift()?.();
+      await turns();
+    }
+    expect([await Promise.all(flood), await theirs]).toEqual([Array(10).fill(200), 404]);
+    const [one, two] = [test.key.id, other.key.id];
+    expect(order.slice(8)).toEqual([one, two, one]);
+    expect(test.gateway.status().admitted).toBe(0);
+  });
+
   it("take room for all that is read with them", async () => {
     const limits = { bytesInFlightPerKey: 3_000_000, imageBodyBytes: 4_000_000 };
     const { gateway, key } = await createTestGateway({ limits, maintenance: false });

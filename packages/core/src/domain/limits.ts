@@ -43,7 +43,10 @@ export interface Limits {
   readonly bytesInFlightPerKey: number;
   /** Requests that open their Steps at once. Further ones wait for their turn. */
   readonly openings: number;
-  /** Requests that wait for their turn. Above it, the oldest of the key with the most gets 503 `overloaded`. */
+  /**
+   * Requests that wait for their turn to open a Step, and as many that wait to read a stored response. Above it, the oldest of
+   * the key with the most gets 503 `overloaded`.
+   */
   readonly waiting: number;
   /**
    * From this delay of the event loop on, in milliseconds, and from this share of the heap's limit on, keys with more than
@@ -87,7 +90,7 @@ export const defaultLimits: Limits = {
 export interface Deadlines {
   /** The whole answer, retries and fallbacks included. */
   readonly total: number;
-  /** How long a request may wait for its turn to open its Step. */
+  /** How long a request may wait for its turn to open its Step or to read a stored response. */
   readonly turn: number;
   /** Until a provider has read its credential, and then until its request has a connection. */
   readonly connect: number;

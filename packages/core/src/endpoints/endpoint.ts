@@ -107,7 +107,7 @@ export async function answerGoverned<Item, Call>(
       if (bytes === null) {
         if (key !== null) requireIdempotencyKey(key);
         bytes = await readBody(request, context, ticket);
-        const turn = ticket.turn();
+        const turn = ticket.turn("openings");
         if (turn !== null) await unlessAborted(request.signal, turn);
         if (key !== null) claim = await claimFor(key, partsOf(context, request, caller, bytes));
       }

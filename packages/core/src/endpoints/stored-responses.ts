@@ -1,9 +1,11 @@
 import type { Caller } from "../domain/caller.ts";
+import type { StoredResponse } from "../domain/stored-response.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { createLeaf } from "../evidence/leaves.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
 import type { GatewayResponse } from "../http/gateway-response.ts";
 import { queryOf } from "../http/path-after-v1.ts";
+import { unlessAborted } from "../kernel/bounded-wait.ts";
 import { isLarge, yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { Ticket } from "../limits/admission.ts";
 import { orUnavailable, readContent } from "../pipeline/store-calls.ts";
@@ -19,7 +21,7 @@ export function getResponse(
   id: string,
 ): Promise<GatewayResponse> {
   return answerCaller(scope, request, async (caller, ticket) => {
-    const bytes = await readOwn(scope, caller, { id, part: "body", ticket });
+    const { body: bytes } = await readOwn(scope, request, { caller, ticket, id });
     refuseResuming(queryOf(request.url));
     if (isLarge(bytes.length)) await yieldToEventLoop();
     const body = textOf(bytes);
@@ -62,7 +64,7 @@ export function listInputItems(
   id: string,
 ): Promise<GatewayResponse> {
   return answerCaller(scope, request, async (caller, ticket) => {
-    const bytes = await readOwn(scope, caller, { id, part: "input", ticket });
+    const { input: bytes } = await readOwn(scope, request, { caller, ticket, id });
     if (isLarge(bytes.length)) await yieldToEventLoop();
     const items = JSON.parse(textOf(bytes));
     const body = listItems(items, queryOf(request.url));
@@ -84,24 +86,24 @@ export function notEmulated(
 }
 
 /**
- * Reads a part of a stored response. Takes room for both, because the store reads them together.
+ * Reads a stored response in a turn of its own, which ends with the ticket. Takes room for its body and its input, because
+ * the store reads them together.
  * @throws GatewayError `response_not_found` unless it exists and belongs to the caller
  */
 async function readOwn(
   { context }: RequestScope,
-  caller: Caller,
-  {
-    id,
-    part,
-    ticket,
-  }: { readonly id: string; readonly part: "body" | "input"; readonly ticket: Ticket },
-): Promise<Uint8Array> {
-  const response = isResponseId(id)
-    ? await readContent(() => context.store.responses.get(caller, id, context.clock.now()))
-    : null;
+  { signal }: GatewayRequest,
+  { caller, ticket, id }: { readonly caller: Caller; readonly ticket: Ticket; readonly id: string },
+): Promise<StoredResponse> {
+  if (!isResponseId(id)) throw notFound();
+  const turn = ticket.turn("reads");
+  if (turn !== null) await unlessAborted(signal, turn);
+  const response = await readContent(() =>
+    context.store.responses.get(caller, id, context.clock.now()),
+  );
   if (!response) throw notFound();
   ticket.grow(response.body.length + response.input.length);
-  return response[part];
+  return response;
 }
 
 /** Doesn't copy the bytes. */

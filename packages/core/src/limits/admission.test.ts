@@ -32,13 +32,13 @@ describe("a turn", () => {
   it("ends once, whether the request waited for it or not", async () => {
     const { admission } = create();
     const [first, ...others] = ["1", "2", "3", "4"].map(() => admission.ticketFor("key"));
-    expect(first?.turn()).toBeNull();
+    expect(first?.turn("openings")).toBeNull();
     const come: number[] = [];
-    for (const [at, ticket] of others.entries()) ticket.turn()?.then(() => come.push(at));
+    for (const [at, ticket] of others.entries()) ticket.turn("openings")?.then(() => come.push(at));
     const endTwice = async (at: number): Promise<readonly number[]> => {
       const ticket = at < 0 ? first : others[at];
-      ticket?.opened();
-      ticket?.opened();
+      ticket?.endTurn();
+      ticket?.endTurn();
       await new Promise((resolve) => setImmediate(resolve));
       return [...come];
     };

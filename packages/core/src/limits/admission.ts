@@ -2,6 +2,7 @@ import type { Deadlines, Limits } from "../domain/limits.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { ProcessLoad } from "../kernel/process-load.ts";
+import { type Place, Turns } from "./turns.ts";
 
 /** The parts of the gateway's limits that keep it from breaking under load. */
 export type AdmissionLimits = Pick<
@@ -24,6 +25,8 @@ const lateFactor = 8;
 const minShare = 4;
 /** Keys with nothing in flight that are remembered, so that a busy key isn't forgotten between its requests. */
 const maxIdleKeys = 4_096;
+/** Reads of stored responses at once. In this process, each may keep the event loop for tens of milliseconds. */
+const readsAtOnce = 8;
 
 interface Parts {
   readonly limits: AdmissionLimits;
@@ -35,27 +38,17 @@ interface Parts {
 class KeyLoad {
   requests = 0;
   bytes = 0;
-  /** The places of its requests that wait for their turn, the oldest first. */
-  readonly line: Place[] = [];
-}
-
-/** A request's place in its key's line. */
-interface Place {
-  readonly key: KeyLoad;
-  /** Monotonic. */
-  readonly since: number;
-  readonly turn: PromiseWithResolvers<void>;
-  hasTurn: boolean;
 }
 
 /**
  * Decides whether this process takes a request, before its body is read and before it costs anything. In normal times that
  * takes a few comparisons. Under load, the key with more than its fair share in flight is refused first. Requests that are
- * taken get turns at opening their Steps, one key after the other.
+ * taken get turns at opening their Steps or reading stored responses, one key after the other.
  */
 export class Admission {
   readonly limits: AdmissionLimits;
-  readonly #clock: Clock;
+  readonly openings: Turns;
+  readonly reads: Turns;
   readonly #load: ProcessLoad;
   readonly #fairRequests: number;
   readonly #fairBytes: number;
@@ -65,15 +58,12 @@ export class Admission {
   #activeKeys = 0;
   #requests = 0;
   #bytes = 0;
-  #opening = 0;
-  #waiting = 0;
-  /** Keys with requests in line, in the order of their turns. */
-  readonly #turns: KeyLoad[] = [];
-  #cancelExpiry: (() => void) | null = null;
 
   constructor({ limits, clock, load }: Parts) {
     this.limits = limits;
-    this.#clock = clock;
+    const { openings, waiting, turn } = limits;
+    this.openings = new Turns({ atOnce: openings, waiting, wait: turn }, clock, overloaded);
+    this.reads = new Turns({ atOnce: readsAtOnce, waiting, wait: turn }, clock, overloaded);
     this.#load = load;
     this.#fairRequests = limits.openRequests * fairFrom;
     this.#fairBytes = limits.bytesInFlight * fairFrom;
@@ -149,77 +139,6 @@ export class Admission {
     if (key.requests === 0) this.#activeKeys--;
   }
 
-  /** Takes a turn and returns null, or a place in the key's line. */
-  takeTurn(key: KeyLoad): Place | null {
-    if (this.#opening < this.limits.openings && this.#waiting === 0) {
-      this.#opening++;
-      return null;
-    }
-    if (this.#waiting >= this.limits.waiting) this.#refuseOldest(key);
-    const since = this.#clock.monotonic();
-    const place = { key, since, turn: Promise.withResolvers<void>(), hasTurn: false };
-    if (key.line.push(place) === 1) this.#turns.push(key);
-    this.#waiting++;
-    this.#cancelExpiry ??= this.#clock.after(this.limits.turn, () => this.#refuseExpired());
-    return place;
-  }
-
-  endTurn(): void {
-    this.#opening--;
-    while (this.#opening < this.limits.openings) {
-      const [key] = this.#turns;
-      const place = key?.line[0];
-      if (key === undefined || place === undefined) return;
-      this.leaveLine(place);
-      // The key's next request waits until every other key had its turn.
-      if (key.line.length > 0) this.#turns.push(...this.#turns.splice(0, 1));
-      this.#opening++;
-      place.hasTurn = true;
-      place.turn.resolve();
-    }
-  }
-
-  /** Does nothing if the place has left its line already. */
-  leaveLine(place: Place): void {
-    const { key } = place;
-    const at = key.line.indexOf(place);
-    if (at < 0) return;
-    key.line.splice(at, 1);
-    this.#waiting--;
-    if (key.line.length === 0) this.#turns.splice(this.#turns.indexOf(key), 1);
-    if (this.#waiting > 0) return;
-    this.#cancelExpiry?.();
-    this.#cancelExpiry = null;
-  }
-
-  /** Refuses the oldest request of the longest line: its client has waited longest, and its key has the most others. */
-  #refuseOldest(arriving: KeyLoad): void {
-    const lengthOf = (key: KeyLoad): number => key.line.length + (key === arriving ? 1 : 0);
-    const [first = arriving] = this.#turns;
-    const longest = this.#turns.reduce(
-      (one, other) => (lengthOf(other) > lengthOf(one) ? other : one),
-      first,
-    );
-    const [oldest] = longest.line;
-    if (oldest !== undefined) this.#refuse(oldest);
-  }
-
-  #refuseExpired(): void {
-    const now = this.#clock.monotonic();
-    const { turn } = this.limits;
-    this.#cancelExpiry = null;
-    const places = this.#turns.flatMap(({ line }) => line);
-    for (const place of places) if (now - place.since >= turn) this.#refuse(place);
-    if (this.#waiting === 0) return;
-    const oldest = Math.min(...this.#turns.map(({ line }) => line[0]?.since ?? now));
-    this.#cancelExpiry = this.#clock.after(oldest + turn - now, () => this.#refuseExpired());
-  }
-
-  #refuse(place: Place): void {
-    this.leaveLine(place);
-    place.turn.reject(overloaded());
-  }
-
   #keyLoad(keyId: string): KeyLoad {
     const known = this.#keys.get(keyId);
     if (known !== undefined) return known;
@@ -237,8 +156,8 @@ export class Ticket {
   readonly #key: KeyLoad;
   #isAdmitted = false;
   #bytes = 0;
-  /** Whether it took a turn without waiting. */
-  #hasTurn = false;
+  /** The turn that it took without waiting. */
+  #turns: Turns | null = null;
   /** Its place in line, also after its turn has come; null if it never waited. */
   #place: Place | null = null;
 
@@ -270,22 +189,24 @@ export class Ticket {
   }
 
   /**
-   * Waits for the request's turn to open its Step; null if it has come. Rejects with GatewayError `overloaded` if it waited
-   * too long, or longest in a full line.
+   * Waits for the request's turn to open its Step, or to read a stored response; null if it has come. Rejects with
+   * GatewayError `overloaded` if it waited too long, or longest in a full line.
    */
-  turn(): Promise<void> | null {
-    this.#place = this.#admission.takeTurn(this.#key);
-    this.#hasTurn = this.#place === null;
+  turn(at: "openings" | "reads"): Promise<void> | null {
+    const turns = this.#admission[at];
+    this.#place = turns.take(this.#key);
+    this.#turns = this.#place === null ? turns : null;
     return this.#place?.turn.promise ?? null;
   }
 
-  /** The Step is open, or won't open. Safe to call twice. */
-  opened(): void {
+  /** The Step is open or the response read, or won't be. Safe to call twice. */
+  endTurn(): void {
     const place = this.#place;
+    const turns = place?.hasTurn === true ? place.turns : this.#turns;
     this.#place = null;
-    if (this.#hasTurn || place?.hasTurn === true) this.#admission.endTurn();
-    else if (place !== null) this.#admission.leaveLine(place);
-    this.#hasTurn = false;
+    this.#turns = null;
+    if (turns !== null) turns.end();
+    else if (place !== null) place.turns.leave(place);
   }
 
   /**
@@ -304,7 +225,7 @@ export class Ticket {
 
   /** The answer has ended. Safe to call twice. */
   release(): void {
-    this.opened();
+    this.endTurn();
     if (!this.#isAdmitted) return;
     this.#isAdmitted = false;
     this.#admission.add(this.#key, -1, -this.#bytes);

@@ -33,7 +33,7 @@ export function startStep(
   opened: OpenedStep,
   ticket: Ticket,
 ): GovernedAnswer {
-  ticket.opened();
+  ticket.endTurn();
   const run = new StepExecution(context, call, opened, ticket);
   run.begin();
   return {
