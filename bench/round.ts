@@ -169,8 +169,8 @@ async function start(stage: Stage, target: Target, { label, folder }: Place) {
     execArgv: stage.execArgv,
     env: {
       BENCH_UPSTREAM: `${stage.upstreamOrigin}/${label}/v1`,
-      BENCH_DATABASE: stage.database?.url ?? "",
-      ...(target.store === "sqlite" && { BENCH_DATABASE: join(folder, `${label}.db`) }),
+      BENCH_DATABASE:
+        target.store === "postgres" ? (stage.database?.url ?? "") : join(folder, `${label}.db`),
       BENCH_SCHEMA: schemaOf(label),
       NODE_COMPILE_CACHE: join(folder, "compiled"),
     },

@@ -26,6 +26,7 @@ const tollgate = { file: "./targets/tollgate.ts", isPeer: false };
 
 export const targets: readonly Target[] = [
   { name: "bare", file: "./targets/bare.ts", store: null, isPeer: false },
+  { name: "journal", file: "./targets/journal.ts", store: null, isPeer: false },
   { name: "memory", store: "memory", ...tollgate },
   { name: "sqlite", store: "sqlite", ...tollgate },
   { name: "postgres", store: "postgres", ...tollgate },
