@@ -20,6 +20,7 @@ import { namedSessionTests } from "./store-contract/named-sessions.ts";
 import { pagingTests } from "./store-contract/paging.ts";
 import { queryTests } from "./store-contract/queries.ts";
 import { rateLimitTests } from "./store-contract/rate-limits.ts";
+import { reconcilingTests } from "./store-contract/reconciling.ts";
 import { responseChainTests } from "./store-contract/response-chains.ts";
 import { responseOwnerTests } from "./store-contract/response-owners.ts";
 import { responsePropertyTests } from "./store-contract/response-property.ts";
@@ -65,6 +66,7 @@ export function describeStoreContract(
     describe("Chains against the reference", () => responsePropertyTests(test));
     describe("Holds", () => budgetTests(test));
     describe("Holds under random interleavings", () => budgetPropertyTests(test));
+    describe("Reconciling", () => reconcilingTests(test));
     describe("Rate limits", () => rateLimitTests(test));
     describe("Claims on idempotency keys", () => claimTests(test));
     describe("Budgets", () => budgetRecordTests(test));

@@ -69,4 +69,5 @@ export {
   usageHours,
 } from "./domain/usage-hours.ts";
 export { GatewayError } from "./errors/gateway-error.ts";
+export { yieldToEventLoop } from "./kernel/event-loop.ts";
 export { createInFlight, type InFlight } from "./kernel/in-flight.ts";

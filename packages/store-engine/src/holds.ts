@@ -160,7 +160,8 @@ export function insertHolds(holder: HoldingAttempt, holds: readonly Hold[]): rea
   }));
 }
 
-function isPace(unit: HoldUnit): boolean {
+/** A pace follows the clock. */
+export function isPace(unit: HoldUnit): boolean {
   return unit === "requests_pace" || unit === "tokens_pace";
 }
 

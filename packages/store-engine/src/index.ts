@@ -17,6 +17,14 @@ export {
 } from "./model.ts";
 export { openStep } from "./open-step.ts";
 export {
+  type Ledger,
+  type LedgerChunk,
+  type LedgerCorrection,
+  type LedgerReads,
+  type LedgerStep,
+  reconcile,
+} from "./reconcile.ts";
+export {
   deleteResponse,
   sweepResponses,
   sweepSteps,

@@ -2,12 +2,10 @@ import {
   type AdminTokenRepository,
   type ApiKey,
   type Budget,
-  type BudgetCounterKey,
   type BudgetRaise,
   type BudgetRepository,
   type ConnectionQuery,
   type ConnectionRepository,
-  type CounterDrift,
   type EvidenceLeaf,
   type GatewayConnection,
   GatewayError,
@@ -17,12 +15,18 @@ import {
   type KeyWithSalt,
   keyIsLive,
   type RateLimitRepository,
-  type Reconciliation,
   type SealedConnection,
   type StorePage,
   type StorePaging,
 } from "@tollgate/core/store";
-import type { HoldRecord } from "@tollgate/store-engine";
+import {
+  type Ledger,
+  type LedgerChunk,
+  type LedgerCorrection,
+  type LedgerReads,
+  type LedgerStep,
+  reconcile,
+} from "@tollgate/store-engine";
 import { mapPage, type Place, sortedPage } from "./page.ts";
 import type { AdminTokenRow, KeyRow, SecretRow, State, StepRow } from "./state.ts";
 
@@ -351,54 +355,51 @@ export function createBudgetRepository(state: State): BudgetRepository {
       keepRaises((raise) => raise.budgetId !== budgetId || raise.id !== id);
       return state.raises.length < before && recordChange(leaf);
     },
-    reconcile: async ({ limit }) => reconcile(state, limit),
+    reconcile: (query) => reconcile(ledgerOf(state), query),
     counters: async (query, paging) => state.counters.page(query, paging),
   };
 }
 
-type LedgerBalance = CounterDrift["ledger"];
-
-function reconcile(state: State, limit: number): Reconciliation {
-  const ledger = ledgerOf(state);
-  // A pace follows the clock and has no ledger.
-  const counters = state.counters.all().filter(({ unit }) => !unit.endsWith("_pace"));
-  const drift = counters
-    .map((counter) => ({ ...counter, ledger: ledger.get(ledgerKey(counter)) ?? zeroBalance }))
-    .filter(
-      (counter) =>
-        counter.settled !== counter.ledger.settled || counter.held !== counter.ledger.held,
-    );
-  return { counters: counters.length, drift: drift.sort(compareDrift).slice(0, limit) };
+/** The types of the ledger: a place is a position in a list that only grows. */
+interface MemoryLedger {
+  readonly steps: number;
+  readonly corrections: number;
+  readonly counters: number;
+  readonly step: StepRow;
 }
 
-const zeroBalance: LedgerBalance = { settled: 0, held: 0 };
-
-/** The totals that every counter should have. */
-function ledgerOf({ stepsWithHolds }: State): ReadonlyMap<string, LedgerBalance> {
-  const ledger = new Map<string, LedgerBalance>();
-  for (const row of stepsWithHolds)
-    for (const hold of row.holds) {
-      const before = ledger.get(ledgerKey(hold)) ?? zeroBalance;
-      const settled = before.settled + (hold.settled ?? 0) + correctionOf(row, hold);
-      ledger.set(ledgerKey(hold), {
-        settled: Math.min(settled, Number.MAX_SAFE_INTEGER),
-        held: before.held + (hold.settled === null ? hold.amount : 0),
-      });
-    }
-  return ledger;
+function ledgerOf(state: State): Ledger<MemoryLedger> {
+  const { stepsWithHolds, corrections, counters } = state;
+  const step = (row: StepRow): LedgerStep<StepRow> => ({
+    name: row,
+    isOpen: row.openSlot !== null,
+    holds: row.holds,
+  });
+  const reads: LedgerReads<MemoryLedger> = {
+    steps: (after, limit) => chunkOf(sliceOf(stepsWithHolds, after, limit).map(step), after, limit),
+    corrections: (after, limit) =>
+      chunkOf(sliceOf(corrections, after, limit).map(corrected), after, limit),
+    counters: (after, limit) => chunkOf(counters.from(after ?? 0, limit), after, limit),
+    step,
+    counter: (key) => counters.get(key),
+  };
+  return { read: async (work) => work(reads) };
 }
 
-/** The amount that corrections added to a settled hold. */
-function correctionOf({ corrections }: StepRow, { attempt, unit }: HoldRecord): number {
-  if (unit !== "usd" && unit !== "tokens") return 0;
-  const own = corrections.filter(({ heldBy }) => heldBy === attempt);
-  return own.reduce((sum, { delta }) => sum + delta[unit], 0);
+function sliceOf<Row>(rows: readonly Row[], after: number | null, limit: number): readonly Row[] {
+  return rows.slice(after ?? 0, (after ?? 0) + limit);
 }
 
-function ledgerKey({ budgetId, subject, periodStart }: BudgetCounterKey): string {
-  return JSON.stringify([budgetId, subject, periodStart]);
+function chunkOf<Row>(
+  rows: readonly Row[],
+  after: number | null,
+  limit: number,
+): LedgerChunk<Row, number> {
+  return { rows, end: (after ?? 0) + rows.length, isLast: rows.length < limit };
 }
 
-function compareDrift(a: CounterDrift, b: CounterDrift): number {
-  return ledgerKey(a) < ledgerKey(b) ? -1 : 1;
+/** It counts for the holds of the attempt that took them. */
+function corrected({ step, correction }: State["corrections"][number]): LedgerCorrection {
+  const { delta, heldBy } = correction;
+  return { delta, holds: step.holds.filter(({ attempt }) => attempt === heldBy) };
 }

@@ -251,6 +251,7 @@ function changeOf(
 function insertCorrection(state: State, correction: CorrectionRecord): void {
   const step = stepOfRecord(state, correction);
   step.corrections = [...step.corrections, correction];
+  state.corrections.push({ step, correction });
 }
 
 function insertDecision(state: State, { owner, decision }: DecisionRecord): void {

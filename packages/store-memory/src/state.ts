@@ -57,6 +57,8 @@ export interface State {
   readonly openSteps: InFlight<StepRow>;
   /** Every Step that ever had a hold: the ledger of the counters. */
   readonly stepsWithHolds: StepRow[];
+  /** Every correction of these Steps, in the order made. */
+  readonly corrections: { readonly step: StepRow; readonly correction: CorrectionRecord }[];
   readonly decisions: Table<DecisionRow>;
   readonly leaves: Leaves;
   /** The log of each organization, by its id. */
@@ -99,6 +101,7 @@ export function createState(): State {
     keptTurns: createTable("turns"),
     openSteps: createInFlight(),
     stepsWithHolds: [],
+    corrections: [],
     decisions: createTable("decisions", ({ decision }) => decision.at),
     leaves: leavesWith(changes, logs),
     logs,
@@ -321,7 +324,8 @@ interface Counters {
   get(key: BudgetCounterKey): BudgetCounter | null;
   set(counter: BudgetCounter): void;
   page(query: CounterQuery, paging: StorePaging): StorePage<BudgetCounter>;
-  all(): readonly BudgetCounter[];
+  /** The counters from a place on, in the order in which they began. */
+  from(place: number, limit: number): readonly BudgetCounter[];
 }
 
 interface CounterQuery {
@@ -333,20 +337,23 @@ interface CounterQuery {
 function createCounters(): Counters {
   /** By budget, subject and start of the period. */
   const budgets = new Map<string, Map<string, Map<number, BudgetCounter>>>();
+  const inOrder: BudgetCounterKey[] = [];
+  const find = ({ budgetId, subject, periodStart }: BudgetCounterKey): BudgetCounter | null =>
+    budgets.get(budgetId)?.get(subject)?.get(periodStart) ?? null;
   const ofBudget = (budgetId: string): readonly BudgetCounter[] =>
     [...(budgets.get(budgetId)?.values() ?? [])].flatMap((periods) => [...periods.values()]);
   return {
-    get: ({ budgetId, subject, periodStart }) =>
-      budgets.get(budgetId)?.get(subject)?.get(periodStart) ?? null,
+    get: find,
     set(counter) {
       const { budgetId, subject, periodStart } = counter;
       const subjects = budgets.get(budgetId) ?? new Map<string, Map<number, BudgetCounter>>();
       const periods = subjects.get(subject) ?? new Map<number, BudgetCounter>();
       if (subjects.size === 0) budgets.set(budgetId, subjects);
       if (periods.size === 0) subjects.set(subject, periods);
+      if (!periods.has(periodStart)) inOrder.push({ budgetId, subject, periodStart });
       periods.set(periodStart, counter);
     },
-    all: () => [...budgets.keys()].flatMap(ofBudget),
+    from: (place, limit) => inOrder.slice(place, place + limit).flatMap((key) => find(key) ?? []),
     page({ budgetId, subject, periodStart }, paging) {
       const rows = ofBudget(budgetId).filter(
         (row) =>

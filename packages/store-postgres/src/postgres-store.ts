@@ -9,7 +9,12 @@ import { postgresDialect } from "./database/postgres-dialect.ts";
 import { isSchemaName } from "./database/schema-name.ts";
 import { scriptsOn } from "./database/scripts.ts";
 import { createLeases } from "./leases.ts";
-import { createResponseRepository, createSessionRepository, sweepSteps } from "./repositories.ts";
+import {
+  createResponseRepository,
+  createSessionRepository,
+  reconcile,
+  sweepSteps,
+} from "./repositories.ts";
 
 /**
  * The location of the database: a `postgres://…` address, for which the store opens up to 10 connections and closes
@@ -122,6 +127,10 @@ export function postgresStore(source: PostgresSource, options: PostgresStoreOpti
       (await driver.open((view) => recordRefusal(view, refusal))).result,
     ...shared,
     ...leases,
+    budgets: {
+      ...shared.budgets,
+      reconcile: ({ limit }) => reconcile(database, limit),
+    },
     sessions: { ...shared.sessions, ...createSessionRepository(database) },
     steps: { ...shared.steps, sweep: (sweep) => sweepSteps(database, sweep) },
     responses: createResponseRepository(database),

@@ -5,7 +5,7 @@ export { continued, listed } from "./index-conditions.ts";
 export { lists } from "./lists.ts";
 export { pageFrom } from "./repositories/reading.ts";
 export { createRepositories } from "./repositories/repositories.ts";
-export { counterToRow, moveToRow } from "./rows/budget-row.ts";
+export { counterFromRow, counterToRow, moveToRow } from "./rows/budget-row.ts";
 export { claimKeyToRow } from "./rows/claim-row.ts";
 export { correctionToRow } from "./rows/correction-row.ts";
 export { decisionColumns, decisionFromRow, decisionToRow, verdictOf } from "./rows/decision-row.ts";

@@ -8,8 +8,6 @@ export type Ask =
       readonly parameters: SqlParameters;
       /** Whether its text is a constant, so that it can be prepared once. */
       readonly isConstant: boolean;
-      /** Whether it reads a whole table and may take minutes. */
-      readonly isLong: boolean;
     }
   /** The next number of the store's sequence. */
   | { readonly wants: "number" }
@@ -72,12 +70,12 @@ export async function playLater<Result>(
 
 /** Runs a statement of constant text and returns the number of changed rows. */
 export function* run(text: string, parameters: SqlParameters): Script<number> {
-  return (yield { wants: "changes", text, parameters, isConstant: true, isLong: false }).count;
+  return (yield { wants: "changes", text, parameters, isConstant: true }).count;
 }
 
 /** The rows of a statement of constant text. */
 export function* all(text: string, parameters: SqlParameters): Script<readonly unknown[]> {
-  return (yield { wants: "rows", text, parameters, isConstant: true, isLong: false }).rows;
+  return (yield { wants: "rows", text, parameters, isConstant: true }).rows;
 }
 
 /** Its first row; undefined if there is none. */
@@ -87,12 +85,7 @@ export function* get(text: string, parameters: SqlParameters): Script<unknown> {
 
 /** The rows of a statement whose text was built from a filter. */
 export function* query(text: string, parameters: SqlParameters): Script<readonly unknown[]> {
-  return (yield { wants: "rows", text, parameters, isConstant: false, isLong: false }).rows;
-}
-
-/** The rows of a statement that reads a whole table. */
-export function* passOver(text: string, parameters: SqlParameters): Script<readonly unknown[]> {
-  return (yield { wants: "rows", text, parameters, isConstant: false, isLong: true }).rows;
+  return (yield { wants: "rows", text, parameters, isConstant: false }).rows;
 }
 
 export function* nextNumber(): Script<number> {

@@ -88,7 +88,7 @@ function execute(transaction: Transaction, ask: Ask): Answer {
 }
 
 /** Runs several reads on one snapshot of the database, even if another process writes meanwhile. */
-function readSnapshot<Result>(
+export function readSnapshot<Result>(
   database: Database,
   read: (connection: SqliteConnection) => Result,
 ): Promise<Result> {

@@ -64,6 +64,8 @@ const additions: ReadonlyMap<number, readonly string[]> = new Map([
     1,
     [
       "CREATE INDEX steps_open ON steps (process_id, id) WHERE outcome = 'open'",
+      // For reconciling, which reads corrections in the order they were made.
+      "CREATE INDEX corrections_in_order ON corrections (sequence)",
       "CREATE INDEX leaves_by_organization ON leaves (organization_id)",
       `CREATE VIEW open_steps AS
         SELECT process_id, id AS step_id, organization_id, renewal, output_tokens FROM steps

@@ -6,6 +6,7 @@ import {
   type Decision,
   openAttempt,
   openStep,
+  reconcile,
   recordRefusal,
   settleStep,
   sweepSteps,
@@ -14,11 +15,12 @@ import {
 import { createConditions, createRepositories } from "@tollgate/store-sql";
 import { openFile, type SqliteClient } from "./connection.ts";
 import { createDatabase } from "./database.ts";
-
+import { ledgerOf } from "./ledger.ts";
 import {
   createDecisionRepository,
   createResponseRepository,
   createSessionRepository,
+  readSnapshot,
   scriptDatabaseOn,
 } from "./repositories.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
@@ -91,6 +93,14 @@ export function sqliteStore(options: SqliteSource): Store {
     correct: (intent) => carryOut((view) => correct(view, intent)),
     recordRefusal: (refusal) => carryOut((view) => recordRefusal(view, refusal)),
     ...shared,
+    budgets: {
+      ...shared.budgets,
+      reconcile: (query) =>
+        reconcile(
+          ledgerOf((read) => readSnapshot(database, read)),
+          query,
+        ),
+    },
     sessions: {
       ...shared.sessions,
       ...createSessionRepository(database, conditions, shared.sessions.list),

@@ -30,6 +30,10 @@ export const embeddedHoldColumns = `s.organization_id, s.id AS step_id, h.value 
   h.value ->> 1 AS budget_id, h.value ->> 2 AS subject, h.value ->> 3 AS period_start,
   h.value ->> 4 AS unit, h.value ->> 5 AS amount, h.value ->> 6 AS settled`;
 
+/** The holds in the rows of one Step, as the row of a Step contains them. */
+export const embeddedHolds = `json_group_array(
+  json_array(attempt, budget_id, subject, period_start, unit, amount, settled))`;
+
 /** The parts of a permit in a Step's row: the columns `verdict`, `facts` and `policy_version` of a decision. */
 export const permitParts = ["-> 0", "-> 1", "->> 2"] as const;
 

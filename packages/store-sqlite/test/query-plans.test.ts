@@ -23,6 +23,7 @@ import {
 } from "@tollgate/store-sql";
 import { beforeAll, describe, expect, it } from "vitest";
 import { sqliteStore } from "../src/index.ts";
+import { ledgerStatements } from "../src/ledger.ts";
 import { sqliteDialect } from "../src/sqlite-dialect.ts";
 import { embeddingStatements } from "../src/step-row.ts";
 
@@ -129,6 +130,18 @@ describe("no statement of a request scans a table or all rows of an organization
       // The list of organizations is scanned in order, because any may have something due.
       expect(planOf(text).filter((detail) => /^SCAN (?!o$|h$|heir$)/.test(detail))).toEqual([]);
       expect([...organizationsRead(text)]).toEqual([]);
+    },
+  );
+
+  it.each(Object.entries(ledgerStatements))(
+    "%s reads a chunk of the ledger in the order of an index",
+    (_, text) => {
+      // The page of each table is short enough to sort and to scan, and so is the last row of a table.
+      const isPage = /^SCAN (?!\(subquery|steps$)/;
+      expect(planOf(text).filter((detail) => isPage.test(detail))).toEqual([]);
+      expect(organizationsRead(text)).toEqual([]);
+      if (!text.includes("UNION ALL"))
+        expect(workOfPage(text).filter((line) => line !== "SCAN steps")).toEqual([]);
     },
   );
 

@@ -8,6 +8,7 @@ import { expectOpened } from "./contract-test.ts";
 import { createConversation } from "./conversation.ts";
 import { createIntents } from "./intents.ts";
 import { sharedKeyWithoutSecretTests } from "./keys-without-secret.ts";
+import { reconcileWhile } from "./reconciling.ts";
 import { removals, sweepSteps, sweepTranscripts } from "./retention.ts";
 import { type SharedTest, sharedResponseTests } from "./shared-responses.ts";
 import { writeSkewTests } from "./write-skew.ts";
@@ -52,6 +53,9 @@ export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
     expect(await reopened.settleStep(settlement)).toMatchObject({ settled: true });
     expect(await countersOf(reopened, "budget")).toMatchObject([{ settled: 60, held: 0 }]);
   });
+
+  test("finds no difference between counters and ledger while another store writes", async (subject) =>
+    reconcileWhile(subject, await subject.another()));
 
   test("lets any number of stores migrate at once", async ({ store, another }) => {
     const stores = [store, await another(), await another()];

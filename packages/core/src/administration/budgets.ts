@@ -125,8 +125,9 @@ export interface Budgets {
   ): Promise<void>;
   /**
    * Recomputes every counter from its ledger while requests run, and returns those that differ: none, unless something else
-   * wrote to the store. Changes nothing. It reads every hold, and a SQLite store blocks its process meanwhile: with
-   * millions of holds, run it from the command line.
+   * wrote to the store. Changes nothing. Each counter and its ledger are compared as of one moment, so requests that run
+   * meanwhile cause no difference. It reads every hold: a memory or SQLite store does so in chunks of 250 Steps, between
+   * which requests run; in PostgreSQL, one statement does, which may take at most 2 minutes.
    */
   reconcile(): Promise<BudgetReconciliation>;
 }

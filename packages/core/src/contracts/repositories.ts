@@ -209,7 +209,11 @@ export interface BudgetRepository {
     query: { readonly budgetId: string; readonly subject?: string; readonly periodStart?: number },
     paging: StorePaging,
   ): Promise<StorePage<BudgetCounter>>;
-  /** Recomputes every counter from its ledger as of one moment. Returns up to `limit` counters that differ. */
+  /**
+   * Recomputes every counter from its ledger, and returns up to `limit` counters that differ. A counter and its ledger are
+   * compared as of one moment, so Steps that open, settle or are corrected meanwhile cause no difference. Two counters may
+   * be compared as of different moments. Doesn't block the process: other calls run in between.
+   */
   reconcile(query: { readonly limit: number }): Promise<Reconciliation>;
 }
 

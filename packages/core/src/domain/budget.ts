@@ -82,7 +82,7 @@ export interface CounterDrift extends BudgetCounter {
   readonly ledger: { readonly settled: number; readonly held: number };
 }
 
-/** The comparison of all counters with their ledgers, as of one moment. */
+/** The comparison of all counters with their ledgers. */
 export interface Reconciliation {
   /** How many counters there are. */
   readonly counters: number;

@@ -41,11 +41,10 @@ const noRows: readonly unknown[] = [];
 
 async function rowsFor(connection: Pick<Connection, "all" | "query">, ask: Ask): Promise<Answer> {
   if (ask.wants !== "rows") throw new TypeError("a read can't write");
-  const { text, parameters, isConstant, isLong } = ask;
-  const longest = isLong ? queryTimeouts.ledger : queryTimeouts.list;
+  const { text, parameters, isConstant } = ask;
   const rows = isConstant
     ? await connection.all(text, parameters)
-    : await connection.query(text, parameters, longest);
+    : await connection.query(text, parameters, queryTimeouts.list);
   return { rows, count: 0 };
 }
 

@@ -1,9 +1,4 @@
-import type {
-  BudgetRepository,
-  EvidenceLeaf,
-  RateLimitRepository,
-  Reconciliation,
-} from "@tollgate/core/store";
+import type { BudgetRepository, EvidenceLeaf, RateLimitRepository } from "@tollgate/core/store";
 import type { Conditions } from "../conditions.ts";
 import type { SqlDialect } from "../dialect.ts";
 import { lists } from "../lists.ts";
@@ -11,7 +6,6 @@ import {
   budgetFromRow,
   budgetToRow,
   counterFromRow,
-  driftFromRow,
   raiseFromRow,
   raiseToRow,
   rateLimitFromRow,
@@ -24,13 +18,11 @@ import {
   get,
   nextNumber,
   once,
-  passOver,
   run,
   type Script,
   type ScriptDatabase,
 } from "../script.ts";
 import { administrationStatements } from "../statements/administration.ts";
-import { reconciliationStatements } from "../statements/reconciliation.ts";
 import { insertLeaf, type ReadPage } from "./reading.ts";
 
 /** The latest end of a raise. */
@@ -102,7 +94,7 @@ export function createBudgetRepository(
   dialect: SqlDialect,
   conditions: Conditions,
   readPage: ReadPage,
-): BudgetRepository {
+): Omit<BudgetRepository, "reconcile"> {
   const change = changesOf(database, dialect);
   return {
     version: () => database.read(version),
@@ -146,7 +138,6 @@ export function createBudgetRepository(
         yield* checkRow(administrationStatements.budget, { id: budgetId }, budgetFromRow, check);
         return yield* run(administrationStatements.removeRaise, { budget_id: budgetId, id });
       }),
-    reconcile: ({ limit }) => database.read(() => reconcile(limit)),
     counters: (query, paging) =>
       readPage(lists.counters, conditions.ofCounters(query), paging, counterFromRow),
   };
@@ -165,11 +156,4 @@ function* readAll<Record>(
 
 function* forgetRaises(budgetId: string): Script<void> {
   yield* run(administrationStatements.forgetRaises, { budget_id: budgetId, at: endOfTime });
-}
-
-function* reconcile(limit: number): Script<Reconciliation> {
-  return {
-    counters: readRow(yield* get(reconciliationStatements.counters, {})).integer("counters"),
-    drift: (yield* passOver(reconciliationStatements.drift, { limit })).map(driftFromRow),
-  };
 }

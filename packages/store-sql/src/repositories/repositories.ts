@@ -1,4 +1,5 @@
 import type {
+  BudgetRepository,
   ConnectionRepository,
   EvidenceRepository,
   LapsedStep,
@@ -53,7 +54,6 @@ interface SqlRepositories
     | "keys"
     | "connections"
     | "decisions"
-    | "budgets"
     | "rateLimits"
     | "adminTokens"
     | "evidence"
@@ -63,6 +63,7 @@ interface SqlRepositories
     | "lapsedSteps"
   > {
   readonly steps: Omit<StepRepository, "sweep">;
+  readonly budgets: Omit<BudgetRepository, "reconcile">;
   readonly sessions: Pick<SessionRepository, "get" | "list" | "transcript">;
 }
 

@@ -5,7 +5,6 @@ import {
   type BudgetRaise,
   type BudgetUnit,
   budgetPeriods,
-  type CounterDrift,
   type HoldUnit,
   type RateLimit,
   ratePeriods,
@@ -174,13 +173,6 @@ export function holdFromRow(row: unknown): HoldRecord {
     amount: read.integer("amount"),
     settled: read.integerOrNull("settled"),
   };
-}
-
-/** The drift in a row of the reconciliation. */
-export function driftFromRow(row: unknown): CounterDrift {
-  const read = readRow(row);
-  const ledger = { settled: read.integer("ledger_settled"), held: read.integer("ledger_held") };
-  return { ...counterFromRow(row), ledger };
 }
 
 const units: readonly BudgetUnit[] = ["usd", "tokens", "requests"];
