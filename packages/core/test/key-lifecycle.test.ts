@@ -19,6 +19,20 @@ async function leavesOf(store: Store): Promise<readonly EvidenceLeaf[]> {
 
 const statusOf = async (answer: Promise<Response>): Promise<number> => (await answer).status;
 
+/** A store, and a function that runs before each change of a key. */
+function changing(store: Store) {
+  const before: { change: (name: { readonly id: string }) => void } = { change: () => {} };
+  const { change } = store.keys;
+  const keys: Store["keys"] = {
+    ...store.keys,
+    async change(name, decide) {
+      before.change(name);
+      return change(name, decide);
+    },
+  };
+  return { store: { ...store, keys }, before };
+}
+
 describe.each(stores)("the life of an API key, with %s", (_name, open) => {
   it("is recorded in order, with the actor of each change", async () => {
     const { gateway, store, key } = await createTestGateway({ store: open() });
@@ -111,6 +125,56 @@ describe.each(stores)("the life of an API key, with %s", (_name, open) => {
     expect(await gateway.keys.revoke(withoutId)).toEqual([]);
     const before = await gateway.keys.get({ organizationId, id: earlier.key.id });
     expect(before.revokedAt).toBe("2026-01-01T00:00:00.000Z");
+  });
+
+  it("ends for each of a user's many keys in turns between which other work runs", async () => {
+    const { store, before } = changing(open());
+    const { gateway } = await createTestGateway({ store });
+    const user = { organizationId, userId: "many" };
+    const ids: string[] = [];
+    for (let at = 0; at < 60; at++)
+      ids.unshift((await gateway.keys.create({ ...user, label: `${at}` })).key.id);
+    /** The keys that changed in each turn of the event loop. */
+    const turns: string[][] = [[]];
+    before.change = ({ id }) => turns.at(-1)?.push(id);
+    let isOver = false;
+    const next = (): void => {
+      if (isOver) return;
+      turns.push([]);
+      setImmediate(next);
+    };
+    setImmediate(next);
+    const revoked = await gateway.keys.revoke({ ...user, actor: "ops" });
+    isOver = true;
+    expect(revoked.map(({ id }) => id)).toEqual(ids);
+    const changes = turns.filter((changed) => changed.length > 0);
+    expect(changes.map(({ length }) => length)).toEqual([25, 25, 10]);
+    const leaves = (await leavesOf(store)).filter(({ kind }) => kind === "key.revoked");
+    expect(leaves.map(({ meta }) => JSON.parse(meta).key).toSorted()).toEqual(ids.toSorted());
+    expect(new Set(leaves.map(({ meta }) => JSON.parse(meta).actor))).toEqual(new Set(["ops"]));
+  });
+
+  it("ends for the rest of a user's keys when a revocation that failed midway is repeated", async () => {
+    const { store, before } = changing(open());
+    const { gateway } = await createTestGateway({ store });
+    const user = { organizationId, userId: "many" };
+    for (let at = 0; at < 60; at++) await gateway.keys.create({ ...user, label: `${at}` });
+    const live = async () =>
+      (await gateway.keys.list({ ...user, live: true }, { limit: 100 })).data;
+    let left = 30;
+    before.change = () => {
+      if (left-- === 0) throw new Error("the store is away");
+    };
+    await expect(gateway.keys.revoke(user)).rejects.toMatchObject({ code: "evidence_unavailable" });
+    const rest = await live();
+    expect(rest.length).toBeLessThan(60);
+    expect(rest.length).toBeGreaterThan(0);
+    before.change = () => {};
+    expect(await gateway.keys.revoke(user)).toHaveLength(rest.length);
+    expect(await live()).toEqual([]);
+    const leaves = (await leavesOf(store)).filter(({ kind }) => kind === "key.revoked");
+    expect(new Set(leaves.map(({ meta }) => JSON.parse(meta).key)).size).toBe(60);
+    expect(leaves).toHaveLength(60);
   });
 
   it("can be listed by user, by label and by whether a key works", async () => {

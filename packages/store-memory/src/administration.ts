@@ -11,7 +11,6 @@ import {
   GatewayError,
   type KeyEntry,
   type KeyRepository,
-  type KeySelection,
   type KeyWithSalt,
   keyIsLive,
   type RateLimitRepository,
@@ -60,14 +59,13 @@ export function createKeyRepository(state: State): KeyRepository {
       const page = state.keys.page({ direction: "newest-first", tenant, matches }, paging);
       return mapPage(page, ({ key }) => key);
     },
-    async change(selection, decide) {
-      const decided = selected(state, selection).map((row) => ({ row, change: decide(row.key) }));
-      return decided.flatMap(({ row, change }) => {
-        if (change === null) return [];
-        row.key = { ...row.key, ...change.patch, version: row.key.version + 1 };
-        state.leaves.insert(change.leaf);
-        return [row.key];
-      });
+    async change({ organizationId, id }, decide) {
+      const row = state.keys.get(organizationId, id);
+      const change = row && decide(row.key);
+      if (!row || !change) return null;
+      row.key = { ...row.key, ...change.patch, version: row.key.version + 1 };
+      state.leaves.insert(change.leaf);
+      return row.key;
     },
     async organizations(after, limit) {
       const behind = [...state.salts.keys()].filter((id) => compareBytes(id, after) > 0);
@@ -118,18 +116,6 @@ function secretlessKeyName({ organizationId, userId, label }: ApiKey): string {
 
 function withSalt(state: State, { key }: KeyRow): KeyWithSalt {
   return { key, salt: Uint8Array.from(state.salts.get(key.organizationId) ?? []) };
-}
-
-function selected(state: State, selection: KeySelection): readonly KeyRow[] {
-  const { organizationId } = selection;
-  if ("id" in selection) return [state.keys.get(organizationId, selection.id) ?? []].flat();
-  const { userId } = selection;
-  return state.keys
-    .all({
-      tenant: organizationId,
-      matches: ({ key }) => key.userId === userId && key.revokedAt === null,
-    })
-    .toReversed();
 }
 
 function compareBytes(a: string, b: string): number {

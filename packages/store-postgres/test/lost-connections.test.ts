@@ -91,7 +91,7 @@ it("does not repeat a change of keys whose outcome is unknown (F34)", async () =
   const { store, peer, proxy } = await openBehindProxy();
   let asked = 0;
   const happened = proxy.cutAt("COMMIT\u0000", "after");
-  const revocation = store.keys.change({ organizationId: "acme", userId: owner.userId }, (key) =>
+  const revocation = store.keys.change({ organizationId: "acme", id: owner.keyId }, (key) =>
     key.revokedAt === null
       ? { patch: { revokedAt: 7 }, leaf: leafOf("key.revoked", `revocation ${++asked}`) }
       : null,

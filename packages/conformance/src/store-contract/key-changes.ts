@@ -1,4 +1,4 @@
-import type { ApiKey, KeyPatch, KeyQuery, KeySelection, Store } from "@tollgate/core/store";
+import type { ApiKey, KeyName, KeyPatch, KeyQuery, Store } from "@tollgate/core/store";
 import { expect } from "vitest";
 import type { ContractTest } from "./contract-test.ts";
 import type { Intents } from "./intents.ts";
@@ -6,7 +6,7 @@ import type { Intents } from "./intents.ts";
 const organizationId = "acme";
 const wholePage = { cursor: null, limit: 100 };
 
-/** Changes to one key or all keys of a user, based on their state when the change is written. */
+/** Changes to a key, based on its state when the change is written. */
 export function keyChangeTests(test: ContractTest): void {
   test("changes only the given fields of a key", async ({ store, intents }) => {
     const before = await store.keys.get(organizationId, "key-1");
@@ -22,7 +22,7 @@ export function keyChangeTests(test: ContractTest): void {
     };
     const one = { organizationId, id: "key-1" };
     const after = { ...before, ...patch, version: 1 };
-    expect(await changed(store, intents, one, patch)).toEqual([after]);
+    expect(await changed(store, intents, one, patch)).toEqual(after);
     const ends = { expiresAt: null, revokedAt: null };
     const cleared = { models: null, aliases: null, leadingSystem: null, ...ends };
     await changed(store, intents, one, cleared);
@@ -36,51 +36,30 @@ export function keyChangeTests(test: ContractTest): void {
 
   test("leaves a key unchanged if the callback returns no change", async ({ store }) => {
     const before = await store.keys.get(organizationId, "key-1");
-    expect(await store.keys.change({ organizationId, id: "key-1" }, () => null)).toEqual([]);
+    expect(await store.keys.change({ organizationId, id: "key-1" }, () => null)).toBeNull();
     expect(await store.keys.get(organizationId, "key-1")).toEqual(before);
     expect(await leafKinds(store)).toEqual(["key.created"]);
   });
 
-  test("changes all keys of one user and no others", async ({ store, intents }) => {
+  test("changes only the key with this organization and id", async ({ store, intents }) => {
     await insertKeys(store, intents);
-    const user = { organizationId, userId: "ada" };
-    const keys = await changed(store, intents, user, { revokedAt: 7 });
-    expect(keys.map(({ id }) => id)).toEqual(["key-3", "key-2", "key-1"]);
+    const before = (await store.keys.list({ organizationId: null }, wholePage)).data;
+    const key = await changed(store, intents, { organizationId, id: "key-2" }, { revokedAt: 7 });
+    expect(key).toMatchObject({ id: "key-2", revokedAt: 7 });
     const { data } = await store.keys.list({ organizationId: null }, wholePage);
-    const revoked = data.filter(({ revokedAt }) => revokedAt === 7);
-    expect(revoked.map(({ id }) => id)).toEqual(["key-3", "key-2", "key-1"]);
-    expect((await leafKinds(store)).filter((kind) => kind === "key.updated")).toHaveLength(3);
-    expect(await changed(store, intents, { organizationId, userId: "nobody" }, {})).toEqual([]);
+    expect(data).toEqual(before.map((row) => (row.id === "key-2" ? key : row)));
+    expect(await changed(store, intents, { organizationId, id: "nothing" }, {})).toBeNull();
   });
 
-  test("asks only about a user's keys that aren't revoked", async ({ store, intents }) => {
-    await insertKeys(store, intents);
-    await changed(store, intents, { organizationId, id: "key-2" }, { revokedAt: 7 });
-    await changed(store, intents, { organizationId, id: "key-3" }, { expiresAt: 1 });
-    const asked: string[] = [];
-    const ask = ({ id }: ApiKey) => {
-      asked.push(id);
-      return null;
-    };
-    await store.keys.change({ organizationId, userId: "ada" }, ask);
-    expect(asked).toEqual(["key-3", "key-1"]);
-    await store.keys.change({ organizationId, id: "key-2" }, ask);
-    expect(asked).toEqual(["key-3", "key-1", "key-2"]);
-  });
-
-  test("changes all keys of a user or none", async ({ store, intents }) => {
-    await insertKeys(store, intents);
-    const before = await store.keys.list({ organizationId }, wholePage);
-    const refusal = new TypeError("not this one");
-    let asked = 0;
+  test("writes nothing if the callback throws", async ({ store }) => {
+    const before = await store.keys.get(organizationId, "key-1");
     const decide = () => {
-      if (++asked % 3 === 0) throw refusal;
-      return { patch: { revokedAt: 7 }, leaf: intents.leaf("key.revoked") };
+      throw new TypeError("not this one");
     };
-    const changing = store.keys.change({ organizationId, userId: "ada" }, decide);
+    const changing = store.keys.change({ organizationId, id: "key-1" }, decide);
     await expect(changing).rejects.toThrow("not this one");
-    expect(await store.keys.list({ organizationId }, wholePage)).toEqual(before);
-    expect(await leafKinds(store)).not.toContain("key.revoked");
+    expect(await store.keys.get(organizationId, "key-1")).toEqual(before);
+    expect(await leafKinds(store)).toEqual(["key.created"]);
   });
 
   test("bases each of several concurrent changes of a key on the one before", async ({
@@ -137,10 +116,10 @@ async function insertKeys(store: Store, intents: Intents): Promise<void> {
 function changed(
   store: Store,
   intents: Intents,
-  selection: KeySelection,
+  name: KeyName,
   patch: KeyPatch,
-): Promise<readonly ApiKey[]> {
-  return store.keys.change(selection, () => ({ patch, leaf: intents.leaf("key.updated") }));
+): Promise<ApiKey | null> {
+  return store.keys.change(name, () => ({ patch, leaf: intents.leaf("key.updated") }));
 }
 
 async function leafKinds(store: Store): Promise<readonly string[]> {

@@ -61,7 +61,7 @@ export function keyWithoutSecretTests(test: ContractTest): void {
     const own = intents.withOwner({ keyId: "ensured-1" });
     await expectOpened(store.openStep(own.step([user("a")])));
     const change = { patch: { revokedAt: 1 }, leaf: intents.leaf("key.revoked") };
-    await store.keys.change({ organizationId: "acme", userId: "ada" }, () => change);
+    await store.keys.change({ organizationId: "acme", id: "ensured-1" }, () => change);
     const refused = await store.openStep(own.step([user("b")]));
     expect(refused).toMatchObject({ refusal: { code: "invalid_api_key" } });
   });

@@ -1,9 +1,9 @@
 import type {
   KeyEntry,
+  KeyName,
   KeyPatch,
   KeyQuery,
   KeyRepository,
-  KeySelection,
   KeyWithSalt,
 } from "../contracts/key-repository.ts";
 import type { ApiKey, LeadingSystem } from "../domain/api-key.ts";
@@ -17,6 +17,7 @@ import { createSecret, displayPrefix, secretDigest } from "../identity/secret.ts
 import { filters, invalidInput, read } from "../input/read.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import { type Duration, parseDuration } from "../kernel/duration.ts";
+import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import { aliasProblems } from "../routing/route.ts";
 import { reportChange } from "./changes.ts";
@@ -155,8 +156,10 @@ export interface Keys {
   /** Applies to the next request in every process. Running streams finish. @throws GatewayError `key_not_found`, `precondition_failed` */
   revoke(reference: KeyReference & IfMatch): Promise<KeyRecord>;
   /**
-   * Revokes all keys of the user that aren't revoked yet, or none if it fails. Expired keys are revoked too, so a later
-   * expiry can't revive them. Returns the revoked keys, newest first.
+   * Revokes all keys of the user that aren't revoked yet, newest first, 25 at a time, between which requests run. If it
+   * fails, some keys may be revoked already, each with its record: call it again to revoke the rest. Keys that are created
+   * after it began stay. Expired keys are revoked too, so a later expiry can't revive them. Returns the keys that it
+   * revoked, newest first.
    */
   revoke(reference: UserKeysReference): Promise<readonly KeyRecord[]>;
 }
@@ -202,7 +205,7 @@ export function createKeys(context: GatewayContext, ready: () => Promise<void>):
       ),
     update: method(keyChange, async (change) => {
       const { organizationId, id } = await find(change);
-      const [changed] = await changeKeys(context, { organizationId, id }, (key) => {
+      const changed = await changeKey(context, { organizationId, id }, (key) => {
         requireMatch(change, toKeyRecord(key));
         const patch = patchOf(context, key, change);
         const leaf = keyLeaf(context, "key.updated", key, { ...patch, ...actorOf(change) });
@@ -215,7 +218,7 @@ export function createKeys(context: GatewayContext, ready: () => Promise<void>):
       const check = (key: ApiKey) => requireMatch(reference, toKeyRecord(key));
       return rotate(context, await find(reference), { milliseconds, check, ...actorOf(reference) });
     }),
-    revoke: createRevoke(context, find),
+    revoke: createRevoke(context, { find, ready }),
   };
 }
 
@@ -233,19 +236,19 @@ export async function ensureKey(
   return found;
 }
 
-/** Changes keys as `keys.change` of the store does, and reports each change. The store may decide again before it writes. */
-async function changeKeys(
+/** Changes a key as `keys.change` of the store does, and reports the change. The store may decide again before it writes. */
+async function changeKey(
   context: GatewayContext,
-  selection: KeySelection,
+  name: KeyName,
   decide: Parameters<KeyRepository["change"]>[1],
-): Promise<readonly ApiKey[]> {
-  const leaves = new Map<string, EvidenceLeaf>();
-  const changed = await context.store.keys.change(selection, (key) => {
+): Promise<ApiKey | null> {
+  let leaf: EvidenceLeaf | undefined;
+  const changed = await context.store.keys.change(name, (key) => {
     const change = decide(key);
-    if (change !== null) leaves.set(key.id, change.leaf);
+    leaf = change?.leaf;
     return change;
   });
-  for (const { id } of changed) reportChange(context, leaves.get(id));
+  if (changed !== null) reportChange(context, leaf);
   return changed;
 }
 
@@ -396,18 +399,27 @@ function patchOf(context: GatewayContext, key: ApiKey, change: UpdateKeyOptions)
   };
 }
 
+/** How many keys of a user are revoked at once. */
+const keysAtOnce = 25;
+
 /** Revokes one key, or all keys of a user. A key that is revoked already keeps the time of its revocation. */
 function createRevoke(
   context: GatewayContext,
-  find: (reference: KeyReference) => Promise<ApiKey>,
+  {
+    find,
+    ready,
+  }: {
+    readonly find: (reference: KeyReference) => Promise<ApiKey>;
+    readonly ready: () => Promise<void>;
+  },
 ): Keys["revoke"] {
-  async function revokeSelected(
-    selection: KeySelection,
+  function revokeNamed(
+    { organizationId, id }: KeyName,
     acting: WithActor & IfMatch,
-  ): Promise<readonly ApiKey[]> {
-    const revokedAt = context.clock.now();
+    revokedAt = context.clock.now(),
+  ): Promise<ApiKey | null> {
     const facts = { revokedAt, ...actorOf(acting) };
-    return changeKeys(context, selection, (key) => {
+    return changeKey(context, { organizationId, id }, (key) => {
       requireMatch(acting, toKeyRecord(key));
       if (key.revokedAt !== null) return null;
       return { patch: { revokedAt }, leaf: keyLeaf(context, "key.revoked", key, facts) };
@@ -415,14 +427,31 @@ function createRevoke(
   }
 
   async function revokeOne(reference: KeyReference & IfMatch): Promise<KeyRecord> {
-    const { organizationId, id } = await find(reference);
-    const [revoked] = await revokeSelected({ organizationId, id }, reference);
+    const revoked = await revokeNamed(await find(reference), reference);
     return toKeyRecord(revoked ?? (await find(reference)));
   }
 
-  async function revokeOfUser(reference: UserKeysReference): Promise<readonly KeyRecord[]> {
-    const { organizationId, userId } = reference;
-    return (await revokeSelected({ organizationId, userId }, actorOf(reference))).map(toKeyRecord);
+  async function revokeOfUser({
+    organizationId,
+    userId,
+    ...acting
+  }: UserKeysReference): Promise<readonly KeyRecord[]> {
+    await ready();
+    const revokedAt = context.clock.now();
+    const revoked: KeyRecord[] = [];
+    // Newest first, so keys that are created meanwhile are on no later page.
+    for (let cursor: string | null = null; ; ) {
+      const paging = { cursor, limit: keysAtOnce };
+      const page = await context.store.keys.list({ organizationId, userId }, paging);
+      const live = page.data.filter((key) => key.revokedAt === null);
+      const changes = live.map((key) => revokeNamed(key, acting, revokedAt));
+      // Each change is reported, even if another one fails.
+      await Promise.allSettled(changes);
+      for (const key of await Promise.all(changes)) if (key) revoked.push(toKeyRecord(key));
+      if (page.nextCursor === null) return revoked;
+      cursor = page.nextCursor;
+      await yieldToEventLoop();
+    }
   }
 
   function revoke(reference: KeyReference & IfMatch): Promise<KeyRecord>;

@@ -41,14 +41,11 @@ export interface KeyRepository {
   /** Ids of organizations that ever had a key: the first `limit` after `after`, in the order of their UTF-8 bytes. */
   organizations(after: string, limit: number): Promise<readonly string[]>;
   /**
-   * Changes all selected keys or none. Calls `decide` with each key, which nothing else changes until everything is
-   * written. If `decide` returns null, the key stays unchanged; if it throws, all changes are undone. `decide` must not
-   * have side effects, because it may be called again. Returns the changed keys, newest first.
+   * Changes a key. Calls `decide` with the key, which nothing else changes until it is written. If `decide` returns null or
+   * throws, the key stays unchanged. `decide` must not have side effects, because it may be called again. Returns the
+   * changed key; null if it stays unchanged or doesn't exist.
    */
-  change(
-    selection: KeySelection,
-    decide: (key: ApiKey) => KeyUpdate | null,
-  ): Promise<readonly ApiKey[]>;
+  change(name: KeyName, decide: (key: ApiKey) => KeyUpdate | null): Promise<ApiKey | null>;
   /**
    * Gives a key a new secret. Its other secrets end at `oldSecretsEnd` at the latest. Writes nothing and returns null if
    * the key doesn't exist, isn't live at `at`, or has no secret.
@@ -73,10 +70,11 @@ export interface KeyQuery {
   readonly live?: { readonly at: number; readonly is: boolean };
 }
 
-/** One key of an organization, or all keys of one of its users, except revoked ones. */
-export type KeySelection =
-  | { readonly organizationId: string; readonly id: string }
-  | { readonly organizationId: string; readonly userId: string };
+/** Identifies a key by its organization and id. */
+export interface KeyName {
+  readonly organizationId: string;
+  readonly id: string;
+}
 
 /** The change of a key, and the leaf that attests it. */
 export interface KeyUpdate {
@@ -100,9 +98,7 @@ export type KeyPatch = Partial<
 >;
 
 /** A key's next secret. */
-export interface KeyRotation {
-  readonly organizationId: string;
-  readonly id: string;
+export interface KeyRotation extends KeyName {
   readonly at: number;
   readonly digest: Uint8Array;
   readonly prefix: string;

@@ -4,10 +4,10 @@ import {
   type ApiKey,
   GatewayError,
   type KeyEntry,
+  type KeyName,
   type KeyOfSecret,
   type KeyRepository,
   type KeyRotation,
-  type KeySelection,
   type KeyUpdate,
   type KeyWithSalt,
   keyIsLive,
@@ -44,7 +44,7 @@ export function createKeyRepository(
   conditions: Conditions,
   readPage: ReadPage,
 ): KeyRepository {
-  const keysOf = selectionIn(dialect);
+  const lockedKey = lockedKeyIn(dialect);
   return {
     insert: (entry) => database.write(() => insert(entry), anyway),
     ensure: (entry) => ensure(database, entry),
@@ -52,8 +52,8 @@ export function createKeyRepository(
     get: (organizationId, id) =>
       database.read(() => readById(keys, { organizationId, id }, keyFromRow)),
     list: (query, paging) => readPage(lists.keys, conditions.ofKeys(query), paging, keyFromRow),
-    change: (selection, decide) => database.write(() => change(keysOf(selection), decide), once),
-    rotate: (rotation) => database.write(() => rotate(keysOf(rotation), rotation), anyway),
+    change: (name, decide) => database.write(() => change(lockedKey(name), decide), once),
+    rotate: (rotation) => database.write(() => rotate(lockedKey(rotation), rotation), anyway),
     organizations: (after, limit) => database.read(() => organizations(after, limit)),
     touch: (uses) => database.write(() => touch(uses), anyway),
   };
@@ -104,43 +104,33 @@ function* withoutSecret(key: ApiKey): Script<KeyWithSalt | null> {
   return row === undefined ? null : foundKeyFromRow(row);
 }
 
-/** Keys that cannot change until the transaction ends, because a change writes the whole row back. */
-function selectionIn({
-  locked,
-}: SqlDialect): (selection: KeySelection) => Script<readonly ApiKey[]> {
+/** A key that cannot change until the transaction ends, because a change writes the whole row back. */
+function lockedKeyIn({ locked }: SqlDialect): (name: KeyName) => Script<ApiKey | null> {
   const byId = locked(administrationStatements.keyById);
-  const ofUser = locked(administrationStatements.keysOfUser);
-  return function* (selection) {
-    const { organizationId: organization_id } = selection;
-    const rows =
-      "id" in selection
-        ? yield* all(byId, { organization_id, id: selection.id })
-        : yield* all(ofUser, { organization_id, user_id: selection.userId });
-    return rows.map(keyFromRow);
+  return function* ({ organizationId: organization_id, id }) {
+    const row = yield* get(byId, { organization_id, id });
+    return row === undefined ? null : keyFromRow(row);
   };
 }
 
 function* change(
-  selected: Script<readonly ApiKey[]>,
+  locked: Script<ApiKey | null>,
   decide: (key: ApiKey) => KeyUpdate | null,
-): Script<readonly ApiKey[]> {
-  const changed: ApiKey[] = [];
-  for (const key of yield* selected) {
-    const decided = decide(key);
-    if (decided === null) continue;
-    const next = { ...key, ...decided.patch, version: key.version + 1 };
-    yield* run(administrationStatements.updateKey, keyToRow(next, 0));
-    yield* insertLeaf(decided.leaf);
-    changed.push(next);
-  }
-  return changed;
+): Script<ApiKey | null> {
+  const key = yield* locked;
+  const decided = key && decide(key);
+  if (!key || !decided) return null;
+  const next = { ...key, ...decided.patch, version: key.version + 1 };
+  yield* run(administrationStatements.updateKey, keyToRow(next, 0));
+  yield* insertLeaf(decided.leaf);
+  return next;
 }
 
 function* rotate(
-  selected: Script<readonly ApiKey[]>,
+  locked: Script<ApiKey | null>,
   { organizationId, id, at, digest, prefix, oldSecretsEnd, check, leaf }: KeyRotation,
 ): Script<ApiKey | null> {
-  const [key] = yield* selected;
+  const key = yield* locked;
   if (!key || key.prefix === "") return null;
   if ((yield* requireFree(digest, key)) === "given") return key;
   if (!keyIsLive(key, at)) return null;

@@ -1,4 +1,3 @@
-import { listed } from "../index-conditions.ts";
 import { budgetColumns, raiseColumns, rateLimitColumns } from "../rows/budget-row.ts";
 import { keyColumns } from "../rows/key-row.ts";
 import { insertInto } from "../statement.ts";
@@ -28,10 +27,6 @@ export const administrationStatements = {
       AND (expires_at IS NULL OR expires_at > :at)`,
   keyById: `SELECT ${keyColumns.join(", ")} FROM api_keys
     WHERE organization_id = :organization_id AND id = :id`,
-  keysOfUser: `SELECT ${keyColumns.join(", ")} FROM api_keys
-    WHERE organization_id = :organization_id AND user_id = :user_id AND revoked_at IS NULL
-      AND ${listed.keys}
-    ORDER BY created_at DESC, sequence DESC`,
   keyWithoutSecret: `SELECT ${keysOwn}, o.salt
     FROM api_keys k JOIN organizations o ON o.id = k.organization_id
     WHERE k.organization_id = :organization_id AND k.user_id = :user_id AND k.label = :label
