@@ -127,8 +127,8 @@ function tooMany({ since }: Attempts, now: number): GatewayError {
 }
 
 const maxReads = 8;
-/** A slot whose answer nobody takes is free again after this time. */
-const maxReadMs = 900_000;
+/** A slot whose answer nobody takes, or whose operation hangs, is free again after this time. */
+const maxSlotMs = 900_000;
 
 /** Limits the reads and maintenance operations that run at once, so that they can't fill the process. */
 export interface Slots {
@@ -138,22 +138,42 @@ export interface Slots {
   take(route: Route, grant: AdminGrant): () => void;
 }
 
-/** At most eight reads, one summary, series or export of each operator, and one maintenance operation. */
+/**
+ * At most eight reads, one summary, series or export of each operator, and one maintenance operation. A slot is held at most
+ * 15 minutes: then an operation that hangs no longer blocks the others, which can run next to it.
+ */
 export function createSlots(clock: Clock): Slots {
   let reads = 0;
-  let isMaintained = false;
   const busy = new Set<string>();
+  /** When the maintenance operation that holds the slot began. Monotonic. */
+  let maintainedSince: number | null = null;
   const requireFree = ({ method }: Route): void => {
     if (method === "GET" && reads >= maxReads)
       throw overloaded("The admin API is busy reading: try again.");
   };
-  const takeMaintenance = () => {
-    if (isMaintained)
-      throw overloaded("Another maintenance operation is running: wait until it ends.");
-    isMaintained = true;
-    return () => {
-      isMaintained = false;
+  /** Calls `free` once: when the slot is released, or after its time. */
+  const hold = (free: () => void): (() => void) => {
+    let isReleased = false;
+    const release = (): void => {
+      if (isReleased) return;
+      isReleased = true;
+      cancel();
+      free();
     };
+    const cancel = clock.after(maxSlotMs, release, { background: true });
+    return release;
+  };
+  const takeMaintenance = () => {
+    if (maintainedSince !== null) {
+      const leftMs = maintainedSince + maxSlotMs - clock.monotonic();
+      throw overloaded(
+        `Another maintenance operation is running: try again when it ends, or in ${Math.max(1, Math.ceil(leftMs / 1_000))} seconds at the latest.`,
+      );
+    }
+    maintainedSince = clock.monotonic();
+    return hold(() => {
+      maintainedSince = null;
+    });
   };
   const take: Slots["take"] = (route, { actor }) => {
     if (route.isMaintenance) return takeMaintenance();
@@ -165,16 +185,10 @@ export function createSlots(clock: Clock): Slots {
       );
     reads++;
     if (route.isHeavy) busy.add(actor);
-    let isReleased = false;
-    const release = (): void => {
-      if (isReleased) return;
-      isReleased = true;
-      cancel();
+    return hold(() => {
       reads--;
       if (route.isHeavy) busy.delete(actor);
-    };
-    const cancel = clock.after(maxReadMs, release, { background: true });
-    return release;
+    });
   };
   return { requireFree, take };
 }

@@ -476,6 +476,44 @@ describe("the admin API", () => {
     expect(reconcile).toHaveBeenCalledTimes(2);
   });
 
+  it("lets the next maintenance operation run 15 minutes after one that hangs began", async () => {
+    const { gateway, clock } = await createTestGateway();
+    const hanging: PromiseWithResolvers<number>[] = [];
+    const sweep = vi.fn(() => {
+      const held = Promise.withResolvers<number>();
+      hanging.push(held);
+      return held.promise;
+    });
+    const handler = adminHandler({ ...gateway, sweep }, { authenticateAdmin: () => admin, clock });
+    const maintain = () =>
+      handler.fetch("http://ops.example/admin/v1/maintenance/sweep", {
+        method: "POST",
+        headers: { ...json, authorization: "Bearer x" },
+        body: "{}",
+      });
+    const refusal = async () => {
+      const refused = await maintain();
+      return [refused.status, refused.headers.get("retry-after"), await refused.json()];
+    };
+    const running = (seconds: number) => {
+      const message = `Another maintenance operation is running: try again when it ends, or in ${seconds} seconds at the latest.`;
+      return [503, "1", { error: expect.objectContaining({ message }) }];
+    };
+    const first = maintain();
+    await vi.waitFor(() => expect(sweep).toHaveBeenCalledTimes(1));
+    await clock.advance("14m");
+    expect(await refusal()).toEqual(running(60));
+    await clock.advance("1m");
+    const second = maintain();
+    await vi.waitFor(() => expect(sweep).toHaveBeenCalledTimes(2));
+    // The end of the first doesn't free the slot of the second.
+    hanging[0]?.resolve(1);
+    expect((await first).status).toBe(200);
+    expect(await refusal()).toEqual(running(900));
+    hanging[1]?.resolve(0);
+    expect((await second).status).toBe(200);
+  });
+
   it("refuses a read beyond the bound before its sign-in", async () => {
     const { gateway } = await createTestGateway();
     const held = Promise.withResolvers<readonly []>();
