@@ -77,8 +77,11 @@ export type Operation =
   | { readonly write: "remove claim"; readonly row: ClaimName }
   /** Keeps its Session, its transcript and its holds. */
   | { readonly write: "remove step"; readonly row: RowName }
-  /** Removes all content and salts of its parts and errors. Keeps chain values and commitments. */
-  | { readonly write: "erase session"; readonly row: RowName }
+  /** Removes the content and salts of some of its parts and errors. Keeps chain values and commitments. */
+  | {
+      readonly write: "erase session";
+      readonly row: RowName & { readonly contents: readonly ContentName[] };
+    }
   /** Records up to which update an organization's Sessions were checked for erasure. */
   | {
       readonly write: "mark erased";
@@ -184,8 +187,21 @@ export interface RetentionView extends Pick<SessionView, "session"> {
   sessionsInOrder(organizationId: string, mark: number, limit: number): readonly SessionState[];
   /** Whether a Session whose history begins with messages that this one stores was updated at or after a time. */
   isNeededSince(session: SessionState, time: number): boolean;
-  /** Whether a Session has any content that isn't erased. */
-  holdsContent(session: SessionState): boolean;
+  /** The contents of a Session that aren't erased: its parts, then its errors, up to a number of them. */
+  contents(session: SessionState, limit: number): readonly HeldContent[];
+}
+
+/** Identifies a content within its Session. `place` is the driver's: a position, or the number of an attempt. */
+export interface ContentName {
+  readonly of: "part" | "error";
+  readonly stepId: string;
+  readonly place: number;
+}
+
+/** A content that isn't erased, and its size. */
+export interface HeldContent extends ContentName {
+  /** 0 if only its commitment is kept. */
+  readonly bytes: number;
 }
 
 /** Whether a record belongs to this organization, user and key. */

@@ -7,8 +7,10 @@ import type {
 import { forgetClaim } from "./claims.ts";
 import {
   type Change,
+  type ContentName,
   type Decision,
   dueExpiry,
+  type HeldContent,
   isOwnedBy,
   keptExpiry,
   type LinkedResponse,
@@ -130,22 +132,58 @@ export function sweepSteps(view: RetentionView, sweep: StepSweep): Decision<Swee
   return { result: { removed, more: removed === limit }, change };
 }
 
-/** Erases the content of the least recently used Sessions, organization by organization. */
+/** A sweep erases at most this much at once. A single content may be larger. */
+const maxErasedContents = 500;
+const maxErasedBytes = 4_194_304;
+
+/**
+ * Erases the content of the least recently used Sessions, organization by organization. A Session with more than 500 contents
+ * or 4 MiB takes several sweeps, each of which names it in its leaf. It counts with the last one.
+ */
 export function sweepTranscripts(
   view: RetentionView,
   sweep: TranscriptSweep,
 ): Decision<SweepResult> {
   const { at, keep, limit } = sweep;
   const change: Operation[] = [];
+  const room = createRoom();
   let [examined, removed] = [0, 0];
   for (const due of view.organizationsOfOldSessions(at - keep, limit)) {
-    const swept = sweepOrganization(view, sweep, { ...due, limit: limit - examined });
+    const swept = sweepOrganization(view, sweep, { ...due, room, limit: limit - examined });
     change.push(...swept.change);
     examined += swept.examined;
     removed += swept.removed;
-    if (examined === limit) break;
+    if (examined === limit || room.isFull()) break;
   }
-  return { result: { removed, more: examined === limit }, change };
+  return { result: { removed, more: examined === limit || room.isFull() }, change };
+}
+
+/** The rest of what a sweep may erase. */
+interface Room {
+  /** The first of these contents that fit. */
+  take(contents: readonly HeldContent[]): readonly HeldContent[];
+  /** Whether something didn't fit. */
+  isFull(): boolean;
+}
+
+function createRoom(): Room {
+  let [count, bytes, isFull] = [0, 0, false];
+  return {
+    take(contents) {
+      const taken: HeldContent[] = [];
+      for (const content of contents) {
+        // Even a content above the limit is erased, alone.
+        isFull ||=
+          count === maxErasedContents || (count > 0 && bytes + content.bytes > maxErasedBytes);
+        if (isFull) break;
+        count += 1;
+        bytes += content.bytes;
+        taken.push(content);
+      }
+      return taken;
+    },
+    isFull: () => isFull,
+  };
 }
 
 interface SweptOrganization {
@@ -157,28 +195,46 @@ interface SweptOrganization {
 function sweepOrganization(
   view: RetentionView,
   { at, keep, leaf }: TranscriptSweep,
-  place: { readonly organizationId: string; readonly mark: number; readonly limit: number },
+  place: {
+    readonly organizationId: string;
+    readonly mark: number;
+    readonly limit: number;
+    readonly room: Room;
+  },
 ): SweptOrganization {
-  const { organizationId, mark, limit } = place;
+  const { organizationId, mark, limit, room } = place;
   const before = at - keep;
   const sessions = view.sessionsInOrder(organizationId, mark, limit);
   const inUse = sessions.findIndex(({ updatedAt }) => updatedAt >= before);
   const old = inUse < 0 ? sessions : sessions.slice(0, inUse);
-  const [erased, seen] = [new Set<string>(), new Set<string>()];
-  for (const session of old) eraseHistory(view, { session, before, erased, seen });
-  const sessionIds = [...erased];
-  const change: Operation[] = sessionIds.map((id) => ({
+  const erased = new Map<string, readonly ContentName[]>();
+  const seen = new Set<string>();
+  let examined = 0;
+  let removed = 0;
+  for (const session of old) {
+    removed += eraseHistory(view, { session, before, erased, seen, room });
+    // The next sweep looks at this Session again.
+    if (room.isFull()) break;
+    examined++;
+  }
+  const change: Operation[] = [...erased].map(([id, contents]) => ({
     write: "erase session",
-    row: { organizationId, id },
+    row: { organizationId, id, contents },
   }));
-  const last = old.at(-1);
+  const last = old[examined - 1];
   if (last) change.push({ write: "mark erased", row: { organizationId, updated: last.updated } });
   if (erased.size > 0)
-    change.push({ write: "insert leaf", row: leaf({ organizationId, sessionIds }) });
-  return { examined: old.length, removed: erased.size, change };
+    change.push({
+      write: "insert leaf",
+      row: leaf({ organizationId, sessionIds: [...erased.keys()] }),
+    });
+  return { examined, removed, change };
 }
 
-/** Erases a Session and those that store the beginning of its history: their content may have been kept only for it. */
+/**
+ * Erases a Session and those that store the beginning of its history: their content may have been kept only for it. Stops when
+ * there is no more room. Returns how many were erased whole.
+ */
 function eraseHistory(
   view: RetentionView,
   {
@@ -186,21 +242,30 @@ function eraseHistory(
     before,
     erased,
     seen,
+    room,
   }: {
     readonly session: SessionState;
     readonly before: number;
-    readonly erased: Set<string>;
+    /** The erased contents of each Session. */
+    readonly erased: Map<string, readonly ContentName[]>;
     /** The Sessions that were looked at for others. */
     readonly seen: Set<string>;
+    readonly room: Room;
   },
-): void {
+): number {
+  let whole = 0;
   for (let at: SessionState | null = session; at; at = historyFrom(view, at)) {
-    if (seen.has(at.id)) return;
+    if (seen.has(at.id)) break;
     seen.add(at.id);
+    const held = view.contents(at, maxErasedContents + 1);
     // Its content is already gone. Finding out if it is still needed could mean reading any number of Sessions.
-    if (!view.holdsContent(at)) continue;
+    if (held.length === 0) continue;
     // A Session in use needs the content that its history begins with.
-    if (at.updatedAt >= before || view.isNeededSince(at, before)) return;
-    erased.add(at.id);
+    if (at.updatedAt >= before || view.isNeededSince(at, before)) break;
+    const contents = room.take(held).map(({ of, stepId, place }) => ({ of, stepId, place }));
+    if (contents.length > 0) erased.set(at.id, contents);
+    if (room.isFull()) break;
+    whole++;
   }
+  return whole;
 }

@@ -1,6 +1,7 @@
 import type { EvidenceLeaf, RemovedSteps } from "@tollgate/core/store";
 import { describe, expect, it } from "vitest";
 import {
+  type HeldContent,
   type SessionState,
   sweepResponses,
   sweepSteps,
@@ -127,7 +128,8 @@ describe("a sweep of transcripts", () => {
     session("s2", 59),
     session("used", 60),
   ];
-  const erased: string[] = [];
+  const name = { of: "part", stepId: "step", place: 0 } as const;
+  const content = { ...name, bytes: 1 };
   const used: View = {
     ...view,
     session: (_, id) => sessions.find((one) => one.id === id) ?? null,
@@ -135,11 +137,11 @@ describe("a sweep of transcripts", () => {
       before === 60 ? [{ organizationId: "acme", mark: 1 }] : [],
     sessionsInOrder: (_, mark, limit) =>
       sessions.filter(({ updated }) => updated > mark).slice(0, limit),
-    holdsContent: ({ id }) => !erased.includes(id),
+    contents: () => [content],
     isNeededSince: ({ id }, time) => id === "s2" && time <= 50,
   };
   const sweep = { at: 100, keep: 40, leaf: leafOf };
-  const erase = (id: string) => ["erase session", { organizationId: "acme", id }];
+  const erase = (id: string) => ["erase session", { organizationId: "acme", id, contents: [name] }];
   const mark = (updated: number) => ["mark erased", { organizationId: "acme", updated }];
 
   it("erases the Sessions that were last used before a time, and those that their histories begin with", () => {
@@ -160,8 +162,57 @@ describe("a sweep of transcripts", () => {
     expect(written(change)).toContainEqual(mark(58));
   });
 
+  describe.each([
+    ["contents", 500, 1],
+    ["bytes", 4, 1_048_576],
+  ])("of too many %s for one chunk", (_, fit, bytes) => {
+    /** Contents of `s2` that aren't erased yet. */
+    let left: readonly HeldContent[] = [];
+    const long: View = {
+      ...used,
+      sessionsInOrder: (organizationId, mark, limit) =>
+        used.sessionsInOrder(organizationId, mark, limit).filter(({ id }) => id !== "s1"),
+      contents: ({ id }, limit) => (id === "s2" ? left.slice(0, limit) : [content]),
+    };
+    const sweepOnce = (at = 100) => {
+      const { result, change } = sweepTranscripts(long, { ...sweep, at, limit: 9 });
+      const places = change.flatMap((one) =>
+        one.write === "erase session" && one.row.id === "s2" ? one.row.contents : [],
+      );
+      left = left.slice(places.length);
+      return { result, erased: places.length, writes: written(change).map(([write]) => write) };
+    };
+
+    it("erases what fits, with a leaf each time, and marks the Session at the end", () => {
+      left = Array.from({ length: 2 * fit + 1 }, (_, place) => ({ ...name, place, bytes }));
+      const part = { result: { removed: 0, more: true }, erased: fit };
+      expect(sweepOnce()).toEqual({ ...part, writes: ["erase session", "insert leaf"] });
+      expect(sweepOnce()).toEqual({ ...part, writes: ["erase session", "insert leaf"] });
+      expect(sweepOnce()).toEqual({
+        result: { removed: 1, more: false },
+        erased: 1,
+        writes: ["erase session", "mark erased", "insert leaf"],
+      });
+    });
+
+    it("ends with a Session that fits exactly", () => {
+      left = Array.from({ length: fit }, (_, place) => ({ ...name, place, bytes }));
+      expect(sweepOnce().result).toEqual({ removed: 1, more: false });
+    });
+  });
+
+  it("erases a content above the limit alone", () => {
+    const large: View = { ...used, contents: () => [{ ...name, bytes: 9_000_000 }] };
+    const { result, change } = sweepTranscripts(large, { ...sweep, limit: 9 });
+    expect(result).toEqual({ removed: 1, more: true });
+    expect(written(change)).toEqual([
+      erase("s1"),
+      ["insert leaf", leafOf({ organizationId: "acme" })],
+    ]);
+  });
+
   it("records nothing if the Sessions hold nothing", () => {
-    const empty: View = { ...used, holdsContent: () => false };
+    const empty: View = { ...used, contents: () => [] };
     const { result, change } = sweepTranscripts(empty, { ...sweep, limit: 9 });
     expect(result).toEqual({ removed: 0, more: false });
     expect(written(change)).toEqual([mark(59)]);
@@ -191,7 +242,7 @@ describe("a sweep of transcripts", () => {
     // Once the origin is erased, the sweep doesn't check again if it is needed.
     looked.length = 0;
     sweepTranscripts(
-      { ...shared, holdsContent: ({ id }) => id !== "origin" },
+      { ...shared, contents: ({ id }) => (id === "origin" ? [] : [content]) },
       { ...sweep, limit: 9 },
     );
     expect(looked).toEqual(["b1", "b2", "b3"]);
@@ -209,7 +260,7 @@ describe("a sweep of transcripts", () => {
         return line.find((one) => one.id === id) ?? null;
       },
       sessionsInOrder: () => line,
-      holdsContent: () => false,
+      contents: () => [],
     };
     expect(sweepTranscripts(empty, { ...sweep, limit: 9 }).result.removed).toBe(0);
     expect(read).toEqual(["b2", "b1", "b0"]);

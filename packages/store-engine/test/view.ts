@@ -39,7 +39,7 @@ export function viewOf(rows: Rows): View {
     organizationsOfOldSessions: () => [],
     sessionsInOrder: () => [],
     isNeededSince: () => false,
-    holdsContent: () => true,
+    contents: () => [{ of: "part", stepId: "step", place: 0, bytes: 1 }],
   };
 }
 

@@ -1,6 +1,7 @@
 import {
   type Change,
   type ClaimRecord,
+  type ContentName,
   type CorrectionRecord,
   type Decision,
   type DecisionRecord,
@@ -114,7 +115,7 @@ function apply(state: State, operation: Operation): void {
       removeStep(state, operation.row);
       break;
     case "erase session":
-      eraseSession(sessionOf(state, operation.row));
+      eraseContents(sessionOf(state, operation.row), operation.row.contents);
       break;
     case "mark erased":
       state.erasedUpTo.set(operation.row.organizationId, operation.row.updated);
@@ -170,7 +171,7 @@ function insertSession(state: State, record: SessionState): void {
     heirs: null,
     parts: [],
     errors: none,
-    holdsContent: false,
+    erased: { parts: 0, errors: 0 },
   };
   state.sessions.insert(row);
   if (historyFromSessionId !== null) {
@@ -192,7 +193,6 @@ function insertPart(state: State, part: PartRecord): void {
     chain: textOf(chain, "hex"),
     content: content && textOf(content, "latin1"),
   });
-  session.holdsContent = true;
 }
 
 function textOf(bytes: Uint8Array, encoding: "hex" | "latin1"): string {
@@ -204,7 +204,6 @@ function insertError(state: State, error: ErrorRecord): void {
   const session = sessionOf(state, { organizationId, id });
   const row = { attempt, message: content && Buffer.from(content).toString() };
   session.errors = [...session.errors, row];
-  session.holdsContent = true;
   const step = stepOfRecord(state, error);
   step.errors = [...step.errors, row];
 }
@@ -270,10 +269,20 @@ function settleHold(state: State, settled: HoldRecord): void {
   row.holds = row.holds.map((hold) => (isSameHold(hold, settled) ? settled : hold));
 }
 
-function eraseSession(session: SessionRow): void {
-  for (const part of session.parts) part.content = null;
-  for (const error of session.errors) error.message = null;
-  session.holdsContent = false;
+function eraseContents(
+  { parts, errors, erased }: SessionRow,
+  contents: readonly ContentName[],
+): void {
+  for (const { of, place } of contents)
+    if (of === "part") {
+      const part = parts[place];
+      if (part) part.content = null;
+      erased.parts = place + 1;
+    } else {
+      const error = errors[place];
+      if (error) error.message = null;
+      erased.errors = place + 1;
+    }
 }
 
 function sessionOf(state: State, { organizationId, id }: RowName): SessionRow {

@@ -182,8 +182,8 @@ export interface SessionRow extends RowName {
   /** Everything its Steps added, in the order it was written. */
   readonly parts: PartRow[];
   errors: readonly ErrorRow[];
-  /** Whether any content was added since it was last erased. */
-  holdsContent: boolean;
+  /** How many of its parts and errors are erased: the first ones. */
+  readonly erased: { parts: number; errors: number };
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { RetentionView, SessionState, View } from "@tollgate/store-engine";
+import type { HeldContent, RetentionView, SessionState, View } from "@tollgate/store-engine";
 import { claimKeyOf, type SessionRow, type State, turnOf } from "./state.ts";
 
 /** Hex characters of one chain value. */
@@ -78,9 +78,23 @@ function viewRetention(state: State): Omit<RetentionView, "session"> {
       }
       return false;
     },
-    holdsContent: ({ organizationId, id }) =>
-      state.sessions.get(organizationId, id)?.holdsContent ?? false,
+    contents: ({ organizationId, id }, limit) =>
+      heldContents(state.sessions.get(organizationId, id), limit),
   };
+}
+
+/** Contents are erased in order, and new ones come last. */
+function heldContents(session: SessionRow | null, limit: number): readonly HeldContent[] {
+  if (session === null) return [];
+  const { parts, errors, erased } = session;
+  const held: HeldContent[] = [];
+  for (let place = erased.parts; place < parts.length && held.length < limit; place++) {
+    const { stepId, content } = parts[place] ?? { stepId: "", content: null };
+    held.push({ of: "part", stepId, place, bytes: content?.length ?? 0 });
+  }
+  for (let place = erased.errors; place < errors.length && held.length < limit; place++)
+    held.push({ of: "error", stepId: "", place, bytes: errors[place]?.message?.length ?? 0 });
+  return held;
 }
 
 function organizationsOf(

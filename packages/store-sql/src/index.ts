@@ -72,4 +72,4 @@ export type { Reads } from "./view/reads.ts";
 export { viewRows } from "./view/rows-view.ts";
 export { SessionReads } from "./view/session-reads.ts";
 export { viewRetention } from "./view/view-retention.ts";
-export { type RowWrite, rowOfClaim, rowsOf, writes } from "./writes.ts";
+export { erasedRows, type RowWrite, rowOfClaim, rowsOf, writes } from "./writes.ts";

@@ -50,7 +50,8 @@ export interface RowWrite {
 }
 
 const byId = ["organization_id", "id"];
-const bySession = ["organization_id", "session_id"];
+const ofPart = ["organization_id", "session_id", "position", "step_id"];
+const ofError = ["organization_id", "step_id", "attempt"];
 const byOpenStep = ["process_id", "step_id", "organization_id"];
 const ofClaim = ["organization_id", "key_id", "endpoint", "idempotency_key", "step_id"];
 const ofHold = ["organization_id", "step_id", "attempt", "budget_id", "subject", "period_start"];
@@ -80,9 +81,9 @@ export const writes = {
   settledClaim: update("claims", ofClaim, ["state", "expires_at", "model", "headers", "body"]),
   forgottenClaim: update("claims", ofClaim, ["state", "model", "headers", "body"]),
   part: insertion("insert", "transcript_parts", partColumns),
-  erasedParts: update("transcript_parts", bySession, ["content", "salt"]),
+  erasedPart: update("transcript_parts", ofPart, ["content", "salt"]),
   error: insertion("insert", "attempt_errors", errorColumns),
-  erasedErrors: update("attempt_errors", bySession, ["content", "salt"]),
+  erasedError: update("attempt_errors", ofError, ["content", "salt"]),
   erasure: rowWrite("set", "erasures", ["organization_id"], ["organization_id", "updated"]),
   decision: insertion("note", "decisions", decisionColumns, "sequence"),
   claimedDecision: insertion("claim", "decisions", decisionColumns, "sequence"),
@@ -194,14 +195,8 @@ export function rowsOf(operation: RowOperation, sequence: number): readonly Name
       return [["part", partToRow(operation.row)]];
     case "insert error":
       return [["error", errorToRow(operation.row)]];
-    case "erase session": {
-      const { organizationId: organization_id, id: session_id } = operation.row;
-      const erased = { organization_id, session_id, content: null, salt: nothing };
-      return [
-        ["erasedParts", erased],
-        ["erasedErrors", erased],
-      ];
-    }
+    case "erase session":
+      return erasedRows(operation.row);
     case "mark erased":
       return [["erasure", erasureToRow(operation.row)]];
     case "insert decision":
@@ -240,6 +235,20 @@ export function rowOfClaim(
 }
 
 const nothing = new Uint8Array();
+
+/** The erased parts and errors of a Session. */
+export function erasedRows({
+  organizationId: organization_id,
+  id: session_id,
+  contents,
+}: Extract<RowOperation, { write: "erase session" }>["row"]): readonly NamedRow[] {
+  return contents.map(({ of, stepId: step_id, place }) => {
+    const erased = { organization_id, step_id, content: null, salt: nothing };
+    return of === "part"
+      ? ["erasedPart", { ...erased, session_id, position: place }]
+      : ["erasedError", { ...erased, attempt: place }];
+  });
+}
 
 function erasureToRow({
   organizationId,

@@ -11,7 +11,7 @@ import {
   correctionToRow,
   decisionToRow,
   endToRow,
-  erasureStatements,
+  erasedRows,
   errorToRow,
   hiddenResponseToRow,
   type KnownRows,
@@ -115,9 +115,11 @@ function apply(
     case "remove step":
       return removeStep(target, nameToRow(operation.row));
     case "erase session": {
-      const erased = { ...nameToRow(operation.row), nothing };
       deferred.flush();
-      return run(erasureStatements.erase, erased) + run(erasureStatements.eraseErrors, erased);
+      let erased = 0;
+      for (const [write, row] of erasedRows(operation.row))
+        erased += run(writes[write].statement, row);
+      return erased;
     }
     case "mark erased": {
       const { organizationId, updated } = operation.row;
@@ -147,7 +149,6 @@ function writeSession(
 }
 
 const oldSteps = retentionStatements("steps");
-const nothing = new Uint8Array();
 
 function nameToRow({ organizationId, id }: RowName): SqlParameters {
   return { organization_id: organizationId, id };

@@ -201,6 +201,27 @@ function transcriptRetentionTests(test: ContractTest): void {
     expect(await contents(store, sessionId)).toEqual([null]);
   });
 
+  test("erases a long Session in several chunks, each with a leaf that names it", async (subject) => {
+    const { store, intents } = subject;
+    const { exchange } = createConversation(store, intents);
+    const messages = [user("first")];
+    const { sessionId } = await exchange(messages, [assistant("reply")]);
+    for (const letter of ["a", "b", "c"]) {
+      messages.push(assistant("reply"), user(letter.repeat(3_000_000)));
+      expect((await exchange(messages, [assistant("reply")])).sessionId).toBe(sessionId);
+    }
+    const swept = async () => ({
+      ...(await sweepTranscripts(subject)),
+      erased: (await contents(store, sessionId)).filter((content) => content === null).length,
+    });
+    expect(await swept()).toEqual({ removed: 0, more: true, erased: 4 });
+    expect(await swept()).toEqual({ removed: 0, more: true, erased: 6 });
+    expect(await swept()).toEqual({ removed: 1, more: false, erased: 8 });
+    expect(await swept()).toEqual({ removed: 0, more: false, erased: 8 });
+    const leaf = { organizationId: "acme", sessionIds: [sessionId] };
+    expect(await erasures(store)).toEqual([leaf, leaf, leaf]);
+  });
+
   test("erases at most one chunk at a time", async (subject) => {
     const { store, intents } = subject;
     const { exchange } = createConversation(store, intents);

@@ -104,7 +104,8 @@ export interface SessionRepository {
   /**
    * Erases the content of up to `limit` Sessions last updated before `at - keep`: their requests, replies and instructions,
    * and the salts of these. The Sessions, chain values and commitments stay, so a Session can still be continued. A Session
-   * that another one branched from waits until that one is as old.
+   * that another one branched from waits until that one is as old. One call erases at most 500 contents and 4 MiB, or one
+   * larger content: a long Session takes several calls, each leaf names it, and the last call counts it.
    */
   sweep(sweep: TranscriptSweep): Promise<SweepResult>;
 }

@@ -34,7 +34,7 @@ export interface TranscriptSweep extends Sweep {
   readonly leaf: (erased: ErasedTranscripts) => EvidenceLeaf;
 }
 
-/** Sessions of one organization whose contents were erased together. */
+/** Sessions of one organization whose contents were erased together, of long ones only a part. */
 export interface ErasedTranscripts {
   readonly organizationId: string;
   readonly sessionIds: readonly string[];

@@ -396,7 +396,7 @@ const unknown: View = {
   organizationsOfOldSessions: notKnown,
   sessionsInOrder: notKnown,
   isNeededSince: notKnown,
-  holdsContent: notKnown,
+  contents: notKnown,
 };
 
 /** Thrown when a decision reads rows that were not fetched yet. */

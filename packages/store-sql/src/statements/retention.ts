@@ -21,6 +21,9 @@ export function retentionStatements(table: string) {
   } as const;
 }
 
+/** An erased row has neither. A salt comes after its content, so it is read only if there is no content. */
+const isHeld = "(content IS NOT NULL OR length(salt) > 0)";
+
 /** The error texts of a Session, found by its own index: the primary key would scan the whole organization. */
 const ofSession = `(step_id, attempt) IN (SELECT step_id, attempt FROM attempt_errors
   WHERE organization_id = :organization_id AND session_id = :id)`;
@@ -48,12 +51,12 @@ export const erasureStatements = {
       SELECT s.id, s.updated_at FROM heir h CROSS JOIN sessions s
         WHERE s.organization_id = :organization_id AND s.history_from_session_id = h.id)
     SELECT id FROM heir WHERE updated_at >= :before LIMIT 1`,
-  heldContent: `SELECT step_id FROM transcript_parts
-      WHERE organization_id = :organization_id AND session_id = :id AND length(salt) > 0
-    UNION ALL SELECT step_id FROM attempt_errors
-      WHERE organization_id = :organization_id AND length(salt) > 0 AND ${ofSession} LIMIT 1`,
-  erase: `UPDATE transcript_parts SET content = NULL, salt = :nothing
-    WHERE organization_id = :organization_id AND session_id = :id AND length(salt) > 0`,
-  eraseErrors: `UPDATE attempt_errors SET content = NULL, salt = :nothing
-    WHERE organization_id = :organization_id AND length(salt) > 0 AND ${ofSession}`,
+  /** The names and sizes of parts that aren't erased. The length of bytes is read without them. */
+  heldParts: `SELECT step_id, position AS place, coalesce(length(content), 0) AS bytes
+    FROM transcript_parts WHERE organization_id = :organization_id AND session_id = :id AND ${isHeld}
+    ORDER BY position, step_id LIMIT :limit`,
+  /** The same of error texts. */
+  heldErrors: `SELECT step_id, attempt AS place, coalesce(length(content), 0) AS bytes
+    FROM attempt_errors WHERE organization_id = :organization_id AND ${isHeld} AND ${ofSession}
+    ORDER BY step_id, attempt LIMIT :limit`,
 } as const;

@@ -1,4 +1,4 @@
-import type { RetentionView } from "@tollgate/store-engine";
+import type { HeldContent, RetentionView } from "@tollgate/store-engine";
 import { readRow } from "../rows/row-reader.ts";
 import { sessionRecordFromRow } from "../rows/session-row.ts";
 import { erasureStatements, retentionStatements } from "../statements/retention.ts";
@@ -31,9 +31,23 @@ export function viewRetention(
         get(erasureStatements.neededSince, heir) !== undefined
       );
     },
-    holdsContent: ({ organizationId, id }) =>
-      get(erasureStatements.heldContent, { organization_id: organizationId, id }) !== undefined,
+    contents({ organizationId, id }, limit) {
+      const named = { organization_id: organizationId, id };
+      const parts = all(erasureStatements.heldParts, { ...named, limit });
+      const rest = limit - parts.length;
+      const errors = rest > 0 ? all(erasureStatements.heldErrors, { ...named, limit: rest }) : [];
+      return [
+        ...parts.map((row) => contentFromRow("part", row)),
+        ...errors.map((row) => contentFromRow("error", row)),
+      ];
+    },
   };
+}
+
+function contentFromRow(of: HeldContent["of"], row: unknown): HeldContent {
+  const read = readRow(row);
+  const [stepId, place] = [read.text("step_id"), read.integer("place")];
+  return { of, stepId, place, bytes: read.integer("bytes") };
 }
 
 function idOf(row: unknown): string {
