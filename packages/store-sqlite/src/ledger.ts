@@ -23,6 +23,7 @@ interface SqliteLedger {
 /**
  * Where a reading of the Steps is. It first reads those that it finds at its start, by their names: removing a Step moves its
  * holds to another table under the same name. Then it reads those that opened later, in the order of their rows.
+ * It misses a Step that opened later and is removed before it is read: a reading takes seconds, so retention must be longer.
  */
 interface StepsPlace {
   /** The last name. Null once all of them are read. */
