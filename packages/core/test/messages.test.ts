@@ -209,7 +209,7 @@ describe("the answer of POST /v1/messages", () => {
     expect(joined(await stream(asked))).toMatchObject(ending);
   });
 
-  it("keeps overlapping calls of a stream apart", async () => {
+  it("keeps overlapping calls of a stream apart, and text between their arguments", async () => {
     const { gateway, key } = await createTestGateway({
       providers: {
         overlapping: {
@@ -224,6 +224,7 @@ describe("the answer of POST /v1/messages", () => {
             yield [
               { type: "tool-call-started", index: 0, id: "a", name: "look_up" },
               { type: "tool-call-delta", index: 0, arguments: '{"x":' },
+              { type: "text-delta", text: "Both." },
               { type: "tool-call-started", index: 1, id: "b", name: "look_up" },
               { type: "tool-call-delta", index: 1, arguments: '{"y":2}' },
             ];
@@ -240,6 +241,7 @@ describe("the answer of POST /v1/messages", () => {
     const { content } = joined(await stream({ model: "overlapping/a/b", tools }));
     expect(content).toMatchObject([
       { id: "a", input: { x: 1 } },
+      { text: "Both." },
       { id: "b", input: { y: 2 } },
     ]);
   });

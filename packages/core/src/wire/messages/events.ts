@@ -78,7 +78,7 @@ export function createMessageEventWriter({
   };
 }
 
-/** Writes the blocks of an answer one after the other. Only tool calls that overlap are open at once. */
+/** Writes the blocks of an answer one after the other. Only calls whose arguments may still go on stay open meanwhile. */
 class BlockWriter {
   #next = 0;
   readonly #open: OpenBlock[] = [];
@@ -131,7 +131,7 @@ class BlockWriter {
         kind === "reasoning"
           ? '{"type":"thinking","thinking":"","signature":""}'
           : '{"type":"text","text":"","citations":null}';
-      written = this.close() + started(index, block);
+      written = this.#closeComplete() + started(index, block);
       this.#open.push({ index, kind });
     }
     return written + delta(index, kind === "reasoning" ? "thinking" : "text", text);
@@ -140,7 +140,7 @@ class BlockWriter {
   #think({ place, block }: SignedBlock): string {
     if (block.type === "redacted_thinking") {
       const index = this.#next++;
-      return this.close() + started(index, JSON.stringify(block)) + stop(index);
+      return this.#closeComplete() + started(index, JSON.stringify(block)) + stop(index);
     }
     let written = "";
     let open = this.#open.at(-1);
@@ -151,7 +151,8 @@ class BlockWriter {
       this.#open.splice(-1, 1, open);
     } else if (open?.kind !== "thinking" || open.place !== place || open.isSigned) {
       const index = this.#next++;
-      written = this.close() + started(index, '{"type":"thinking","thinking":"","signature":""}');
+      written =
+        this.#closeComplete() + started(index, '{"type":"thinking","thinking":"","signature":""}');
       open = { index, kind: "thinking", place, isSigned: false };
       this.#open.push(open);
     }
