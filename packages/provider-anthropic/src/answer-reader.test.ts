@@ -217,12 +217,12 @@ describe("usage", () => {
     ).toEqual({ completionTokens: 1 });
   });
 
-  it("of a message that begins has no output yet", () => {
+  it("of a message that begins has no output, even if its end reports none", () => {
     const usage = { input_tokens: 3, output_tokens: 1 };
-    const [, early] = readBytes(
-      sse({ type: "message_start", message: { usage } }, stopped("end_turn")),
-    );
+    const ending = { ...stopped("end_turn"), usage: { input_tokens: 4, output_tokens: null } };
+    const [, early, late] = readBytes(sse({ type: "message_start", message: { usage } }, ending));
     expect(early).toEqual({ type: "usage", usage: { promptTokens: 3 } });
+    expect(late).toEqual({ type: "usage", usage: { promptTokens: 4 } });
   });
 });
 

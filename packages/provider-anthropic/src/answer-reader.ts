@@ -98,13 +98,14 @@ export function createAnswerReader({ secrets }: AnswerReaderOptions): AnswerRead
     let isReported = false;
     for (const name of usageMembers) {
       const value = members[name];
-      if (value === undefined || value === null) continue;
+      // The output of a message that begins is only a first guess.
+      const isGuess = isStart && name === "output_tokens";
+      if (value === undefined || value === null || isGuess) continue;
       usage[name] = value;
       isReported = true;
     }
     if (!isReported) return;
-    // The output of a message that begins is only a first guess.
-    const report = usageReport(isStart ? { ...usage, output_tokens: null } : usage);
+    const report = usageReport(usage);
     if (report !== null) into.push({ type: "usage", usage: report });
   };
 
