@@ -1,4 +1,4 @@
-import { type Json, ProviderError, upstreamCode } from "@tollgate/core/provider";
+import { type Json, ProviderError, type UpstreamCode, upstreamCode } from "@tollgate/core/provider";
 import { isObject, membersOf } from "./answer-json.ts";
 import type { ErrorFormat } from "./dialect.ts";
 
@@ -43,11 +43,13 @@ export function errorEvent(
   const { codeMember, statuses } = details.format;
   const { [codeMember]: code, param, status } = membersOf(error);
   const known = typeof code === "string" ? statuses.get(code) : undefined;
+  const meaning = knownCode(error);
+  const named = known ?? errorStatus(code) ?? errorStatus(status) ?? statusOf(meaning);
   return new ProviderError("The provider reported an error instead of completing its answer.", {
     reason: "upstream_error",
     delivery: details.answered ? "unknown" : "answered",
-    status: details.answered ? 200 : (known ?? errorStatus(code) ?? errorStatus(status) ?? 200),
-    code: knownCode(error) ?? safeIdentifier(code, details.secrets),
+    status: details.answered ? 200 : named,
+    code: meaning ?? safeIdentifier(code, details.secrets),
     param: safeIdentifier(param, details.secrets),
     upstreamError: error,
     secrets: details.secrets,
@@ -61,10 +63,24 @@ export function errorIn(value: Json): Json | null {
   return isObject(error) || (typeof error === "string" && error !== "") ? error : null;
 }
 
-function knownCode(error: Json): string | null {
+function knownCode(error: Json): UpstreamCode | null {
   if (typeof error === "string") return upstreamCode([], error);
   const { code, type, status, message, innererror } = membersOf(error);
   return upstreamCode([code, type, status, membersOf(innererror)["code"]], message);
+}
+
+/** The status that an error's meaning stands for. A content filter may also act on what the model has written. */
+function statusOf(meaning: UpstreamCode | null): number {
+  switch (meaning) {
+    case "context_length_exceeded":
+      return 400;
+    case "rate_limit_exceeded":
+      return 429;
+    case "overloaded":
+      return 503;
+    default:
+      return 200;
+  }
 }
 
 function errorStatus(value: Json | undefined): number | null {

@@ -325,11 +325,22 @@ describe("faults of an upstream", () => {
       }
   });
 
-  it("F16: sends an error instead of an answer: it counts as the status it names", async () => {
-    const bytes = streamHead + chunked(data({ error: { message: "no", code: 429 } }));
-    const { thrown } = await callUpstream(({ send }) => send(bytes));
-    expect(said(thrown)).toEqual({ reason: "upstream_error", delivery: "answered", status: 429 });
-  });
+  it.each([
+    [429, { code: 429 }],
+    [429, { code: "rate_limit_exceeded" }],
+    [503, { type: "overloaded_error", code: null }],
+    [400, { message: "This is more than the maximum context length." }],
+    // The model may have written what the filter withholds.
+    [200, { code: "content_filter" }],
+    [200, { code: "server_error" }],
+  ])(
+    "F16: sends an error instead of an answer: it counts as status %i for %o",
+    async (status, error) => {
+      const bytes = streamHead + chunked(data({ error: { message: "no", ...error } }));
+      const { thrown } = await callUpstream(({ send }) => send(bytes));
+      expect(said(thrown)).toEqual({ reason: "upstream_error", delivery: "answered", status });
+    },
+  );
 
   it("F17: sends an error in the middle of its stream", async () => {
     for (const event of [
