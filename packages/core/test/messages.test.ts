@@ -209,6 +209,13 @@ describe("the answer of POST /v1/messages", () => {
     expect(joined(await stream(asked))).toMatchObject(ending);
   });
 
+  it("has the arguments of a call as the model wrote them, with all digits", async () => {
+    const { provider, post } = await made();
+    const written = '{"id":1234567890123456789,"price":1.10}';
+    provider.reply({ toolCalls: [{ name: "look_up", arguments: written }] });
+    expect(await (await post({ tools })).text()).toContain(`"input":${written}}`);
+  });
+
   it("keeps overlapping calls of a stream apart, and text between their arguments", async () => {
     const { gateway, key } = await createTestGateway({
       providers: {

@@ -26,19 +26,20 @@ export function messageBody(
   usage: Usage,
   finishReason: FinishReason,
 ): string {
-  return JSON.stringify({
-    ...messageStart(head),
-    content: contentBlocks(completion),
+  const start = JSON.stringify(messageStart(head));
+  const end = JSON.stringify({
     ...stopOf(completion, finishReason),
     usage: usageObject(usage, completion.usage.serviceTier),
     ...ids(head),
   });
+  return `${start.slice(0, -1)},"content":[${contentBlocks(completion).join(",")}],${end.slice(1)}`;
 }
 
 /** The message of a stream's first event, without content. Its usage is the input, as far as it is known. */
 export function emptyMessage(head: MessageHead, input: Usage): object {
   return {
     ...messageStart(head),
+    content: [],
     stop_reason: null,
     stop_sequence: null,
     stop_details: null,
@@ -48,7 +49,7 @@ export function emptyMessage(head: MessageHead, input: Usage): object {
 }
 
 function messageStart({ id, model }: MessageHead) {
-  return { id, type: "message", role: "assistant", model, content: [] };
+  return { id, type: "message", role: "assistant", model };
 }
 
 function ids({ sessionId, turnId }: MessageHead) {
@@ -121,44 +122,51 @@ export function signedBlock(entry: Json): SignedBlock | null {
   return { place, block: { type, thinking: textOf(thinking), signature: textOf(signature) } };
 }
 
-/** The blocks of an answer in order. Signed thinking takes its places, and replaces the reasoning that shows it. */
-export function contentBlocks({ parts, fields }: Completion): readonly object[] {
+/**
+ * The blocks of an answer in order, as JSON texts. Signed thinking takes its places, and replaces the reasoning that shows
+ * it.
+ */
+function contentBlocks({ parts, fields }: Completion): readonly string[] {
   const { thinking_blocks: list = [] } = fields ?? {};
   const signed = isList(list) ? list.flatMap((entry) => signedBlock(entry) ?? []) : [];
-  const blocks: object[] = [];
+  const blocks: string[] = [];
   let next = 0;
   for (const part of parts) {
     if (part.type === "reasoning" && signed.length > 0) continue;
     for (let due = signed[next]; due && due.place <= blocks.length; due = signed[++next])
-      blocks.push(due.block);
+      blocks.push(JSON.stringify(due.block));
     blocks.push(blockOf(part));
   }
-  return [...blocks, ...signed.slice(next).map(({ block }) => block)];
+  return [...blocks, ...signed.slice(next).map(({ block }) => JSON.stringify(block))];
 }
 
-function blockOf(part: CompletionPart): object {
+function blockOf(part: CompletionPart): string {
   switch (part.type) {
     case "reasoning":
-      return { type: "thinking", thinking: part.text, signature: "" };
+      return JSON.stringify({ type: "thinking", thinking: part.text, signature: "" });
     case "tool-call": {
       const { id, function: called } = part.call;
-      return { type: "tool_use", id, name: called.name, input: inputOf(called.arguments) };
+      const named = JSON.stringify({ type: "tool_use", id, name: called.name });
+      return `${named.slice(0, -1)},"input":${inputText(called.arguments)}}`;
     }
     default:
-      return { type: "text", text: part.text, citations: null };
+      return JSON.stringify({ type: "text", text: part.text, citations: null });
   }
 }
 
-/** The arguments as an object. Text that isn't one, which a model wrote by mistake, becomes the member `arguments`. */
-function inputOf(text: string): object {
-  if (text.trim() === "") return {};
+/**
+ * The arguments as an object, as the model wrote them: reading a number and writing it again could change its digits. Text
+ * that isn't an object, which a model wrote by mistake, becomes the member `arguments`.
+ */
+function inputText(text: string): string {
+  if (text.trim() === "") return "{}";
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return text;
   } catch {
     // Falls through to the text itself.
   }
-  return { arguments: text };
+  return JSON.stringify({ arguments: text });
 }
 
 function textOf(value: Json | undefined): string {
