@@ -183,7 +183,7 @@ describe("the content of a body", () => {
 
   it("leaves Object.prototype unchanged (S32)", async () => {
     const before = Object.getOwnPropertyNames(Object.prototype);
-    const body = '{"parameters":{"__proto__":{"isAdmin":true}}}';
+    const body = '{"tool":{"parameters":{"__proto__":{"isAdmin":true}}}}';
     expect(await readJson(post({ body }), limits)).not.toHaveProperty("isAdmin");
     expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(before);
   });

@@ -4,12 +4,22 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import { unlessAborted } from "../kernel/bounded-wait.ts";
 import { addChunk } from "../kernel/byte-chunks.ts";
 import { type AfterReads, isLarge, yieldToEventLoop } from "../kernel/event-loop.ts";
-import { guardJson, type JsonFaultKind } from "../kernel/json-guard.ts";
+import {
+  guardJson,
+  type JsonFaultKind,
+  keepsDigits,
+  parseWithDigits,
+} from "../kernel/json-guard.ts";
 import type { GatewayRequest, RequestHeaders } from "./gateway-request.ts";
 import { requireJsonBody } from "./headers.ts";
 
-/** Members that contain JSON Schemas, which are the client's own data. */
-const schemaMembers: ReadonlySet<string> = new Set(["parameters", "schema", "input_schema"]);
+/** Members that contain JSON Schemas, or the input of a tool as the model wrote it. */
+const freeForm = new Map([
+  ["parameters", "schemaDepth"],
+  ["schema", "schemaDepth"],
+  ["input_schema", "schemaDepth"],
+  ["input", "depth"],
+] as const);
 
 /** Room for a body, taken before it is read. Both methods throw if there is none. */
 export interface BodyRoom {
@@ -41,23 +51,23 @@ export function readBody(
 
 /**
  * Parses a body as a JSON object. Rejects bodies that are not JSON in UTF-8, are too large or too deep, or that another
- * reader could understand differently: duplicate keys, lost digits, halves of surrogate pairs. Yields to other requests
+ * reader could understand differently: duplicate keys, lost digits, halves of surrogate pairs. Numbers in JSON Schemas and
+ * in the input of tools keep all their digits instead. Yields to other requests
  * while it parses a large body. Throws or rejects with a GatewayError: `request_too_large` or `invalid_json`.
  */
 export function parseBody(bytes: Buffer, limits: Limits): object | Promise<object> {
   if (isLarge(bytes.length)) return parseLarge(bytes, limits);
   const text = textOf(bytes, limits);
-  requireSound(text, limits);
-  return parse(text);
+  return parse(text, requireSound(text, limits));
 }
 
 async function parseLarge(bytes: Buffer, limits: Limits): Promise<object> {
   await yieldToEventLoop();
   const text = textOf(bytes, limits);
   await yieldToEventLoop();
-  requireSound(text, limits);
+  const kept = requireSound(text, limits);
   await yieldToEventLoop();
-  const body = parse(text);
+  const body = parse(text, kept);
   await yieldToEventLoop();
   return body;
 }
@@ -87,15 +97,21 @@ function requireImages(text: string, bytes: number, limits: Limits): void {
     );
 }
 
-function requireSound(text: string, limits: Limits): void {
+/** Refuses a text with faults. Returns whether the client's own data has numbers whose digits must be kept. */
+function requireSound(text: string, limits: Limits): boolean {
+  let hasLongNumbers = false;
+  const noteLongNumber = (): void => {
+    hasLongNumbers = true;
+  };
   const fault = guardJson(text, {
     depth: limits.depth,
-    freeFormDepth: limits.schemaDepth,
-    freeForm: schemaMembers,
+    schemaDepth: limits.schemaDepth,
+    freeForm,
+    noteLongNumber: keepsDigits ? noteLongNumber : undefined,
     keys: limits.keys,
     values: limits.values,
   });
-  if (fault === null) return;
+  if (fault === null) return hasLongNumbers;
   const where = fault.path === "" ? "" : ` (at ${fault.path})`;
   throw invalid(`${faultMessages[fault.kind]}${where}.`);
 }
@@ -110,15 +126,15 @@ const faultMessages: Readonly<Record<JsonFaultKind, string>> = {
   surrogate: "The request body has text that isn't well-formed Unicode",
 };
 
-function parse(text: string): object {
-  const body = parsed(text);
+function parse(text: string, hasLongNumbers: boolean): object {
+  const body = parsed(text, hasLongNumbers);
   if (typeof body === "object" && body !== null && !Array.isArray(body)) return body;
   throw invalid("The request body must be a JSON object.");
 }
 
-function parsed(text: string): unknown {
+function parsed(text: string, hasLongNumbers: boolean): unknown {
   try {
-    return JSON.parse(text);
+    return hasLongNumbers ? parseWithDigits(text) : JSON.parse(text);
   } catch (error) {
     // The parser's own message quotes the text, so only its position is passed on.
     const position = /at position (\d+)/.exec(String(error))?.[1];

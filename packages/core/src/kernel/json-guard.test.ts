@@ -1,11 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { guardJson, type JsonRules } from "./json-guard.ts";
+import { guardJson, type JsonRules, parseWithDigits } from "./json-guard.ts";
 
 const rules: JsonRules = {
   depth: 64,
-  freeFormDepth: 32,
-  freeForm: new Set(["parameters", "schema"]),
+  schemaDepth: 32,
+  freeForm: new Map([
+    ["parameters", "schemaDepth"],
+    ["schema", "schemaDepth"],
+    ["input", "depth"],
+  ]),
   keys: 256,
   values: 200_000,
 };
@@ -92,21 +96,35 @@ describe("guardJson", () => {
     expect(guardJson(`{"${long}":1e999}`, rules)?.path).toBe("k".repeat(64));
   });
 
-  it("allows any key in free-form members, but none twice (S32)", () => {
-    expect(guardJson('{"parameters":{"a":{"__proto__":1,"constructor":2}}}', rules)).toBeNull();
-    expect(guardJson('{"schema":{"prototype":{}},"constructor":1}', rules)?.kind).toBe(
-      "forbidden-key",
-    );
-    expect(guardJson('{"schema":{"a":1,"a":1}}', rules)?.kind).toBe("duplicate-key");
+  it("allows any key in free-form members below the top level, but none twice (S32)", () => {
+    expect(guardJson('[{"parameters":{"a":{"__proto__":1,"constructor":2}}}]', rules)).toBeNull();
+    const forbidden = '[{"schema":{"prototype":{}},"constructor":1}]';
+    expect(guardJson(forbidden, rules)?.kind).toBe("forbidden-key");
+    expect(guardJson('{"schema":{"prototype":{}}}', rules)?.kind).toBe("forbidden-key");
+    expect(guardJson('[{"schema":{"a":1,"a":1}}]', rules)?.kind).toBe("duplicate-key");
   });
 
-  it("limits depth: 64 levels outside, 32 inside a free-form member (S30)", () => {
+  it("leaves long numbers to free-form members if they can be kept, and only to them", () => {
+    let noted = 0;
+    const noteLongNumber = () => noted++;
+    const long = '[{"input":{"a":[9007199254740993,1e400,1.10]}}]';
+    expect(guardJson(long, { ...rules, noteLongNumber })).toBeNull();
+    expect(noted).toBe(2);
+    expect(JSON.stringify(parseWithDigits(long))).toBe(long.replace("1.10", "1.1"));
+    expect(guardJson(long, rules)?.kind).toBe("number");
+    for (const outside of ['[{"input":{}},1e400]', '{"input":[1e400]}'])
+      expect(guardJson(outside, { ...rules, noteLongNumber })?.kind).toBe("number");
+  });
+
+  it("limits depth: 64 levels outside and in an input, 32 in a schema (S30)", () => {
     const nested = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
     expect(guardJson(nested(64), rules)).toBeNull();
     expect(guardJson(nested(65), rules)?.kind).toBe("depth");
-    expect(guardJson(`{"schema":${nested(32)}}`, rules)).toBeNull();
-    expect(guardJson(`{"schema":${nested(33)}}`, rules)?.kind).toBe("depth");
-    expect(guardJson(`{"schema":${nested(32)},"x":${nested(63)}}`, rules)).toBeNull();
+    expect(guardJson(`[{"schema":${nested(32)}}]`, rules)).toBeNull();
+    expect(guardJson(`[{"schema":${nested(33)}}]`, rules)?.kind).toBe("depth");
+    expect(guardJson(`[{"schema":${nested(32)},"x":${nested(62)}}]`, rules)).toBeNull();
+    expect(guardJson(`[{"input":${nested(64)}}]`, rules)).toBeNull();
+    expect(guardJson(`[{"input":${nested(65)}}]`, rules)?.kind).toBe("depth");
   });
 
   it("limits the members of an object and the values of a text (S31)", () => {

@@ -37,7 +37,7 @@ export function guardJson(text: string, rules: JsonRules): JsonFault | null {
       levels.close();
     } else if (code === minus || isDigit(code)) {
       const end = numberEnd(text, at);
-      if (!isExact(text, at, end)) kind = "number";
+      if (!isExact(text, at, end)) kind = levels.longNumber();
       at = end - 1;
     }
     if (kind !== null) return { kind, path: levels.path() };
@@ -61,7 +61,7 @@ function isNumeric(code: number): boolean {
 }
 
 /** Whether a number can be read exactly: an integer keeps its digits, and no number becomes infinite. */
-function isExact(text: string, start: number, end: number): boolean {
+function isExact(text: string, start = 0, end = text.length): boolean {
   // Even 9e99 is not too large.
   if (end - start < 5) return true;
   const token = text.slice(start, end);
@@ -69,13 +69,46 @@ function isExact(text: string, start: number, end: number): boolean {
   return /^-?\d+$/.test(token) ? Number.isSafeInteger(value) : Number.isFinite(value);
 }
 
-/** Limits for a JSON text. Members named in `freeForm` contain the sender's own data, where any key is allowed. */
+/** Introduced by ES2026. TypeScript's library doesn't have it yet. */
+const rawJson: unknown = Reflect.get(JSON, "rawJSON");
+
+/** Creates a value that `JSON.stringify` writes as this number; null where the engine can't. */
+const rawNumber =
+  typeof rawJson === "function"
+    ? (source: string): unknown => Reflect.apply(rawJson, JSON, [source])
+    : null;
+
+/** Whether `parseWithDigits` can keep all digits. */
+export const keepsDigits = rawNumber !== null;
+
+/**
+ * Parses JSON like `JSON.parse`, but numbers that can't be read exactly become objects that `JSON.stringify` writes as they
+ * were.
+ */
+export function parseWithDigits(text: string): unknown {
+  return JSON.parse(text, (_key, value: unknown, { source = "" }: { source?: string } = {}) =>
+    typeof value === "number" && rawNumber !== null && !isExact(source) ? rawNumber(source) : value,
+  );
+}
+
+/** Whether a parsed value is a number that can't be read exactly. */
+export function isLongNumber(value: object): boolean {
+  return Object.getPrototypeOf(value) === null && "rawJSON" in value;
+}
+
+/**
+ * Limits for a JSON text. Members named in `freeForm` below the top level contain the sender's own data, where any key is
+ * allowed.
+ */
 export interface JsonRules {
   /** Nesting of objects and arrays. */
   readonly depth: number;
-  /** Nesting inside a free-form member, counted from that member. */
-  readonly freeFormDepth: number;
-  readonly freeForm: ReadonlySet<string>;
+  /** Nesting of a JSON Schema, counted from its member. */
+  readonly schemaDepth: number;
+  /** The limit that applies to each member, counted from it. */
+  readonly freeForm: ReadonlyMap<string, "depth" | "schemaDepth">;
+  /** Called for each number inside a free-form member that can't be read exactly. Without it, that is a fault there too. */
+  readonly noteLongNumber?: (() => void) | undefined;
   /** Members of one object. */
   readonly keys: number;
   /** Values in the whole text: objects, arrays and everything between commas. */
@@ -153,6 +186,13 @@ class JsonLevels {
     return null;
   }
 
+  longNumber(): JsonFaultKind | null {
+    const { noteLongNumber } = this.#rules;
+    if (noteLongNumber === undefined || this.#level?.isFreeForm !== true) return "number";
+    noteLongNumber();
+    return null;
+  }
+
   /** Whether the next string is a key. */
   expectsKey(): boolean {
     return this.#level?.expectsKey ?? false;
@@ -176,11 +216,12 @@ function nestedLevel(
   rules: JsonRules,
 ): Level {
   const continues = parent?.isFreeForm ?? false;
-  const begins = !continues && parent?.isObject === true && rules.freeForm.has(parent.key);
+  const isMember = !continues && depth > 1 && parent?.isObject === true;
+  const limit = isMember ? rules.freeForm.get(parent.key) : undefined;
   return {
     isObject,
-    isFreeForm: continues || begins,
-    maxDepth: begins ? depth + rules.freeFormDepth : (parent?.maxDepth ?? rules.depth),
+    isFreeForm: continues || limit !== undefined,
+    maxDepth: limit === undefined ? (parent?.maxDepth ?? rules.depth) : depth + rules[limit],
     keys: [],
     keySet: null,
     expectsKey: isObject,

@@ -1,4 +1,5 @@
 import { maxMessageState, maxStateDepth } from "../domain/provider-state.ts";
+import { isLongNumber } from "../kernel/json-guard.ts";
 import type { Json } from "../kernel/stable-json.ts";
 import { anyObject, unsupported } from "./fields.ts";
 import { type Reader, schemaOf, withSchema, wrongType, wrongValue } from "./read.ts";
@@ -26,6 +27,8 @@ export const stateText: Reader<Json> = content;
 
 function shallow<Value extends Json | undefined>(value: Value, path: string, depth: number): Value {
   if (typeof value !== "object" || value === null) return value;
+  // State is recorded and read again, which would change its digits.
+  if (isLongNumber(value)) throw wrongValue("must have no number that loses digits", path);
   if (depth > maxStateDepth) throw wrongValue(`must be nested at most ${maxStateDepth} deep`, path);
   for (const member of Object.values(value)) shallow(member, path, depth + 1);
   return value;

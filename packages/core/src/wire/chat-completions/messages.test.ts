@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { defaultLimits } from "../../domain/limits.ts";
 import type { Message } from "../../domain/message.ts";
+import { parseWithDigits } from "../../kernel/json-guard.ts";
 import { parseChatCompletion } from "./parse.ts";
 
 const read = (...messages: readonly unknown[]): readonly Message[] =>
@@ -325,6 +326,12 @@ describe("state of a provider", () => {
       `${at}.provider_specific_fields`,
     );
     refused(said({ cache_control: true }), "invalid_type", `${at}.cache_control`);
+  });
+
+  it("must have no number that loses digits", () => {
+    const extra_content = parseWithDigits('{"input":{"id":1234567890123456789}}');
+    const at = "messages[1].extra_content";
+    refused({ role: "assistant", content: "a", extra_content }, "invalid_value", at);
   });
 
   it("nests at most 32 levels deep", () => {
