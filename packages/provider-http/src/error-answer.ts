@@ -69,7 +69,7 @@ function knownCode(error: Json): UpstreamCode | null {
   return upstreamCode([code, type, status, membersOf(innererror)["code"]], message);
 }
 
-/** The status that an error's meaning stands for. A content filter may also act on what the model has written. */
+/** The status for what an error means. A content filter may also act on what the model has written. */
 function statusOf(meaning: UpstreamCode | null): number {
   switch (meaning) {
     case "context_length_exceeded":
