@@ -620,6 +620,8 @@ describe("POST /v1/messages/count_tokens", () => {
     expect(answer.headers.get("request-id")).toMatch(/./);
     const tokens = await tokensIn(answer);
     expect(tokens).toBeGreaterThan(0);
+    // Null means not given.
+    expect(await tokensIn(await count(test, { max_tokens: null }))).toBe(tokens);
     const longer = await count(test, { system: "x".repeat(3_000) });
     expect(await tokensIn(longer)).toBeGreaterThan(tokens + 900);
     expect(await written(test.gateway)).toEqual({ steps: 0, sessions: 0, decisions: 0 });

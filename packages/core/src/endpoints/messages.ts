@@ -69,7 +69,10 @@ export async function countMessageTokens(
   const ticket = context.admission.ticketFor(caller.keyId);
   try {
     const body = await parseBody(await readBody(request, context, ticket), limits);
-    const call = parseMessages({ max_tokens: 1, ...body }, limits);
+    const call = parseMessages(
+      { ...body, max_tokens: Reflect.get(body, "max_tokens") ?? 1 },
+      limits,
+    );
     const read = { call, known: null, remember: null };
     const { tokens, from, dataClass, decisionId } = await countTokens(
       context,
