@@ -19,7 +19,7 @@ import {
 import { defineRateLimits } from "./commands/rate-limits.ts";
 import { defineSessions } from "./commands/sessions.ts";
 import { defineActivity, defineSteps } from "./commands/steps.ts";
-import { describeFailure } from "./failure.ts";
+import { describeFailure, messageOf } from "./failure.ts";
 import { requireNode } from "./require-node.ts";
 
 /**
@@ -27,8 +27,9 @@ import { requireNode } from "./require-node.ts";
  * `process.argv`: the runtime and the script, then the arguments.
  */
 export async function main(argv: readonly string[]): Promise<void> {
-  // A reader such as `head` can close the pipe early.
-  process.stdout.on("error", () => process.exit());
+  process.stdout.on("error", endOutput);
+  // Nothing is left to report it to, and a server goes on without a log.
+  process.stderr.on("error", () => {});
   try {
     // Other runtimes report the version of a compatible Node.
     if (!("bun" in process.versions || "deno" in process.versions))
@@ -39,6 +40,13 @@ export async function main(argv: readonly string[]): Promise<void> {
     if (line !== null) process.stderr.write(`${line}\n`);
     process.exitCode = exitCode;
   }
+}
+
+/** A reader such as `head` can close the pipe early. Any other failure loses output, such as a secret or part of an export. */
+function endOutput(error: Error): never {
+  if ("code" in error && error.code === "EPIPE") process.exit();
+  process.stderr.write(`error: can't write to standard output: ${messageOf(error)}\n`);
+  process.exit(1);
 }
 
 /** Creates the command line. Commands load their dependencies when they run, so the start is fast. */

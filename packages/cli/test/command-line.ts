@@ -32,10 +32,11 @@ function launch(
   words: readonly string[],
   environment: Readonly<Record<string, string>>,
   input: "ignore" | "pipe" = "ignore",
+  into: number | "pipe" = "pipe",
 ): ChildProcess {
   const child = spawn("node", [binary, ...words], {
     cwd: folder,
-    stdio: [input, "pipe", "pipe"],
+    stdio: [input, into, "pipe"],
     env: { PATH: process.env["PATH"], ...environment },
   });
   const expired = setTimeout(() => child.kill("SIGKILL"), maxRunMs);
@@ -49,14 +50,16 @@ async function textOf(stream: NodeJS.ReadableStream | null): Promise<string> {
   return Buffer.concat(parts).toString();
 }
 
-/** Runs a command with `input` on standard input. */
+/** Runs a command with `input` on standard input, and with `into`, an open file, as its standard output. */
 export async function run(
   folder: string,
   words: readonly string[],
   environment: Readonly<Record<string, string>> = {},
   input?: string,
+  into?: number,
 ): Promise<Ended> {
-  const child = launch(folder, words, environment, input === undefined ? "ignore" : "pipe");
+  const stdin = input === undefined ? "ignore" : "pipe";
+  const child = launch(folder, words, environment, stdin, into);
   // A command may close the pipe before reading everything.
   child.stdin?.on("error", () => {}).end(input);
   const [output, errors] = await Promise.all([textOf(child.stdout), textOf(child.stderr)]);

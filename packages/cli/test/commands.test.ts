@@ -1,8 +1,8 @@
-import { writeFileSync } from "node:fs";
+import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { chat, startServe, temporaryFolder } from "./command-line.ts";
+import { chat, run, startServe, temporaryFolder } from "./command-line.ts";
 import { runIn, runJsonIn } from "./in-process.ts";
 
 const created = z.object({
@@ -306,6 +306,19 @@ describe("what goes wrong", () => {
     expect(errors).toContain(line);
     expect(errors.trimEnd().split("\n")).toHaveLength(1);
   });
+
+  it.each(["activity list", "activity export"])(
+    "exits with 1 if the output of %s can't be written",
+    async (words) => {
+      const path = join(folder, words);
+      writeFileSync(path, "");
+      const readOnly = openSync(path, "r");
+      const { code, errors } = await run(folder, words.split(" "), {}, undefined, readOnly);
+      closeSync(readOnly);
+      expect(errors).toMatch(/^error: can't write to standard output: EBADF/);
+      expect(code).toBe(1);
+    },
+  );
 
   it("exits with 2 for an unknown command", async () => {
     const { code, errors, output } = await runIn(folder, ["nonsense"]);

@@ -67,6 +67,16 @@ describe("tollgate serve without a configuration", () => {
   });
 });
 
+it("keeps serving when nobody reads its log any more", async () => {
+  const served = await startServe(temporaryFolder());
+  const secret = secretPattern.exec(served.announced)?.[0] ?? "";
+  served.child.stderr?.destroy();
+  expect((await chat(served.url, { secret: "tg_unknown", text: "logged" })).status).toBe(401);
+  expect((await chat(served.url, { secret, text: "served" })).status).toBe(200);
+  served.child.kill("SIGTERM");
+  expect(await served.exited).toBe(0);
+});
+
 describe("npm start", () => {
   it("hands SIGTERM to the server, which lets a stream end before it shuts down", async () => {
     const root = fileURLToPath(new URL("../../..", import.meta.url));
