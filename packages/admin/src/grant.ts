@@ -65,7 +65,7 @@ export function organizationOf(
   if (organizationId === undefined)
     throw missing("organizationId", "`organizationId` is required: name one organization.");
   if (organizations.includes(organizationId)) return organizationId;
-  throw unknownOrganization();
+  throw unknownOrganization("organizationId");
 }
 
 /** The part of a budget or rate limit that says whose requests it counts. */
@@ -83,7 +83,7 @@ export function requireOwnScope(grant: AdminGrant, scope: Scope = {}): void {
   if (sees(grant, scope)) return;
   if (scope.organization === undefined)
     throw missing("scope.organization", "`scope.organization` is required: name your own.");
-  throw unknownOrganization();
+  throw unknownOrganization("scope.organization");
 }
 
 /** A budget or rate limit, and the tag that its caller expects it to have. */
@@ -129,10 +129,8 @@ export function forbidden(message: string): GatewayError {
   return new GatewayError("admin_forbidden", message);
 }
 
-function unknownOrganization(): GatewayError {
-  return new GatewayError("organization_not_found", "Unknown organization.", {
-    param: "organizationId",
-  });
+function unknownOrganization(param: string): GatewayError {
+  return new GatewayError("organization_not_found", "Unknown organization.", { param });
 }
 
 function missing(param: string, message: string): GatewayError {

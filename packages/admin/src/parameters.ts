@@ -30,7 +30,9 @@ export function decodeQuery(
     const inside = members.get(owner) ?? new Map<string, unknown>();
     members.set(owner, inside.set(name.slice(dot + 1), value));
   }
-  for (const [owner, inside] of members) decoded.set(owner, Object.fromEntries(inside));
+  // A value next to members stays, and fails its schema.
+  for (const [owner, inside] of members)
+    if (!decoded.has(owner)) decoded.set(owner, Object.fromEntries(inside));
   return decoded;
 }
 

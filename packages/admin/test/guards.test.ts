@@ -169,6 +169,31 @@ describe("the admin API", () => {
     expect(wrong.status).toBe(400);
     expect(await wrong.json()).toMatchObject({ error: { code: "invalid_argument" } });
     expect((await call("/keys?colour=red")).status).toBe(400);
+    const twice = await call("/steps?dataClass=D9&dataClass.from=D0_PUBLIC");
+    expect(await twice.json()).toMatchObject({
+      error: { code: "invalid_argument", param: "dataClass" },
+    });
+  });
+
+  it("names the organization of a scope that the grant isn't for", async () => {
+    const { call } = await served({
+      authenticateAdmin: () => ({ actor: "ada", organizations: ["acme"], role: "admin" }),
+    });
+    const scope = { organization: ["acme", "rival"] };
+    const limits = {
+      budgets: { limit: { usd: 1 }, period: "day" },
+      "rate-limits": { limit: { concurrentSteps: 1 } },
+    };
+    for (const [noun, limit] of Object.entries(limits)) {
+      const answer = await call(`/${noun}`, {
+        method: "POST",
+        headers: { ...json, authorization: "Bearer x" },
+        body: JSON.stringify({ id: "b", scope, ...limit }),
+      });
+      expect(await answer.json()).toMatchObject({
+        error: { code: "organization_not_found", param: "scope.organization" },
+      });
+    }
   });
 
   it("answers unknown paths with 404, and other methods with 405", async () => {
