@@ -309,6 +309,15 @@ describe.each(stores)("a raise on %s", (_, open) => {
 });
 
 describe("an invalid budget", () => {
+  it("is rejected with the range of amounts, in dollars too", async () => {
+    const { gateway } = await createTestGateway();
+    await expect(gateway.budgets.create({ ...two, limit: { usd: 1e9 } })).rejects.toMatchObject({
+      message:
+        "`limit` must be one of { tokens } and { requests }, whole numbers from 0, and { usd }, from 0 to 9007199 with at most 9 decimals.",
+    });
+    await gateway.budgets.create({ ...two, limit: { usd: "9007199.000000001" } });
+  });
+
   it.each<[string, object]>([
     ["a negative limit", { limit: { usd: -1 } }],
     ["a limit that is not a number", { limit: { tokens: Number.NaN } }],
@@ -335,6 +344,7 @@ describe("an invalid budget", () => {
     ["a threshold beyond the limit", { warnAt: [1.5] }],
     ["too many thresholds", { warnAt: Array.from({ length: 11 }, (_, at) => (at + 1) / 20) }],
     ["an id with a space", { id: "a b" }],
+    ["an id that a URL would drop", { id: ".." }],
   ])("is rejected with %s, both declared and created", async (_case, wrong) => {
     const { gateway, store } = await createTestGateway();
     const budget: BudgetConfiguration = { ...two, ...wrong };

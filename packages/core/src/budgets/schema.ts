@@ -38,12 +38,16 @@ export const amountSchema: Schema<BudgetLimit> = z.union(
     z.strictObject({ tokens: wholeNumber(0) }),
     z.strictObject({ requests: wholeNumber(0) }),
   ],
-  { error: "must be one of { usd }, { tokens } and { requests }, a whole amount from 0" },
+  {
+    error:
+      "must be one of { tokens } and { requests }, whole numbers from 0, and { usd }, from 0 to 9007199 with at most 9 decimals",
+  },
 );
 
+/** A URL would drop `.` and `..`, so the admin API couldn't reach their budget. */
 const id = text(
-  (value) => /^[\x21-\x7e]{1,255}$/.test(value),
-  "must be 1 to 255 visible ASCII characters",
+  (value) => /^(?!\.{1,2}$)[\x21-\x7e]{1,255}$/.test(value),
+  "must be 1 to 255 visible ASCII characters, and not . or ..",
 );
 
 /** A budget, configured or created. */
