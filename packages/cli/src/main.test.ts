@@ -32,6 +32,7 @@ describe("an invalid command line", () => {
       "unknown command 'budgets b'",
     ],
     ["a bad number", ["activity", "--limit", "0"], "It must be a whole number, 1 to 1000."],
+    ["a bad dimension", ["activity", "summarize", "--by", "outcome"], "It must be one of: org"],
     ["a bad word", ["decisions", "--effect", "maybe"], "It must be one of: permit, deny."],
     ["a bad time", ["steps", "--from", "yesterday"], "It must be a time such as 2026-01-31"],
     ["no limit", ["budgets", "create", "b", "--period", "day"], "error: pass exactly one of --usd"],

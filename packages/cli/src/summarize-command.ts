@@ -5,6 +5,7 @@ import { print } from "./print.ts";
 import { type Column, formatTable } from "./table.ts";
 import { usd } from "./usd.ts";
 
+/** The dimensions of Steps, in the order of their columns. */
 const dimensions: readonly SummaryDimension[] = [
   "organization",
   "user",
@@ -22,27 +23,29 @@ const dimensions: readonly SummaryDimension[] = [
   "host",
 ];
 
+/** The dimensions of activity, which has only one outcome. */
+export const activityDimensions = dimensions.filter((dimension) => dimension !== "outcome");
+
 /** Adds a noun's `summarize`. The caller adds the filters. */
-export function summarizeCommand(
-  noun: Command,
-  name = "summarize",
-  description = "sum up tokens and costs",
-): Command {
-  return noun
-    .command(name)
-    .description(description)
+export function summarizeCommand(noun: Command, allowed = dimensions): Command {
+  return byDimensions(noun.command("summarize").description("sum up tokens and costs"), allowed);
+}
+
+function byDimensions(command: Command, allowed: readonly SummaryDimension[]): Command {
+  return command
     .option("--organization <id>", "only this organization (default: all)")
     .option(
       "--by <dimensions>",
-      `group by one or more of ${dimensions.join(", ")}, separated by commas`,
-      dimensionsOf,
+      `group by one or more of ${allowed.join(", ")}, separated by commas`,
+      dimensionsOf(allowed),
       [],
     );
 }
 
 /** Adds a noun's `series`. The caller adds the filters. */
 export function seriesCommand(noun: Command): Command {
-  return summarizeCommand(noun, "series", "sum up tokens and costs by hour or day").addOption(
+  const series = noun.command("series").description("sum up tokens and costs by hour or day");
+  return byDimensions(series, dimensions).addOption(
     new Option("--bucket <length>", "the length of each bucket, in UTC")
       .choices(["hour", "day"])
       .default("day"),
@@ -50,12 +53,11 @@ export function seriesCommand(noun: Command): Command {
 }
 
 /** Parses dimensions separated by commas. The option can be repeated. */
-function dimensionsOf(
-  text: string,
-  before: readonly SummaryDimension[],
-): readonly SummaryDimension[] {
-  if (text === "") throw new InvalidArgumentError("It must name at least one dimension.");
-  return [...before, ...text.split(",").map(oneOf(...dimensions))];
+function dimensionsOf(allowed: readonly SummaryDimension[]) {
+  return (text: string, before: readonly SummaryDimension[]): readonly SummaryDimension[] => {
+    if (text === "") throw new InvalidArgumentError("It must name at least one dimension.");
+    return [...before, ...text.split(",").map(oneOf(...allowed))];
+  };
 }
 
 /** Prints the rows of a summary or a series. */

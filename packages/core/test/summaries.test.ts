@@ -110,6 +110,11 @@ describe.each(stores)("summaries on %s", (_, open) => {
     // @ts-expect-error an unknown member
     await expect(steps.summarize({ organizationId, usr: "a" }, [])).rejects.toMatchObject(refused);
     // @ts-expect-error activity has no outcome
+    await expect(activity.summarize({ organizationId }, "outcome")).rejects.toMatchObject({
+      code: "invalid_argument",
+      param: "by",
+    });
+    // @ts-expect-error activity has no outcome
     await expect(activity.list({ organizationId, outcome: "failed" })).rejects.toMatchObject(
       refused,
     );

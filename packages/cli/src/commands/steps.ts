@@ -12,7 +12,12 @@ import { listCommand, recordCommand } from "../arguments.ts";
 import { exportAction, exportCommand } from "../export-command.ts";
 import { print } from "../print.ts";
 import { outcomeOption, type StepOptions, stepOptions, withClasses } from "../step-options.ts";
-import { printSummary, seriesCommand, summarizeCommand } from "../summarize-command.ts";
+import {
+  activityDimensions,
+  printSummary,
+  seriesCommand,
+  summarizeCommand,
+} from "../summarize-command.ts";
 import { type Column, formatRecord, printable } from "../table.ts";
 import { usd } from "../usd.ts";
 import { defineCorrection } from "./correct-step.ts";
@@ -130,7 +135,7 @@ export function defineActivity(program: Command): void {
       activityColumns,
     ),
   );
-  stepOptions(summarizeCommand(noun)).action(
+  stepOptions(summarizeCommand(noun, activityDimensions)).action(
     filterAction<ActivityOptions & ActivitySummaryOptions>(
       async ({ activity }, { by, ...options }, { json }) =>
         printSummary(json, await activity.summarize(withClasses(options), by)),

@@ -5,7 +5,7 @@ import type { GatewayContext } from "../pipeline/context.ts";
 import { type ExportOptions, exportFile } from "./export.ts";
 import { activityColumns } from "./export-columns.ts";
 import { type List, listOf, type Paging } from "./list.ts";
-import { activityFilter, exportOptions } from "./schemas.ts";
+import { activityDimensionsSchema, activityFilter, exportOptions } from "./schemas.ts";
 import { readStepFilter, readSteps, type StepFilter } from "./step-filter.ts";
 import { type ActivityRecord, toActivityRecord } from "./step-records.ts";
 import { summarize, type UsageSummary } from "./summaries.ts";
@@ -46,7 +46,11 @@ export function createActivity(context: GatewayContext, ready: () => Promise<voi
         read: (organizationId, paging) => list({ ...filter, organizationId }, paging),
       });
     },
-    summarize: async (filter, by) => summarize(context, ready, { filter: completed(filter), by }),
+    summarize: async (filter, by) =>
+      summarize(context, ready, {
+        filter: completed(filter),
+        by: read(activityDimensionsSchema, by, { path: "by" }),
+      }),
   };
 }
 
