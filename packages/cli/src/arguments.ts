@@ -50,9 +50,18 @@ export function alias(
     throw new InvalidArgumentError(
       "It must be a name and a model id, such as gpt-5=openai/openai/gpt-5.",
     );
-  if (before !== undefined && Object.hasOwn(before, name))
-    throw new InvalidArgumentError(`The alias ${printable(name)} is given twice.`);
-  return { ...before, [name]: id };
+  return withPair(name, id, before);
+}
+
+/** Adds a pair to those of an option that can be repeated. Each name has one value. */
+export function withPair(
+  name: string,
+  value: string,
+  before: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, string>> {
+  if (Object.hasOwn(before, name))
+    throw new InvalidArgumentError(`The name ${printable(name)} is given twice.`);
+  return { ...before, [name]: value };
 }
 
 /** The options of every list. */

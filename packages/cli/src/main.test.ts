@@ -32,6 +32,11 @@ describe("an invalid command line", () => {
       "unknown command 'budgets b'",
     ],
     ["a bad number", ["activity", "--limit", "0"], "It must be a whole number, 1 to 1000."],
+    [
+      "two values for a name",
+      ["steps", ...["a=1", "a=2"].flatMap((pair) => ["--metadata", pair])],
+      "The name a is given twice.",
+    ],
     ["a bad dimension", ["activity", "summarize", "--by", "outcome"], "It must be one of: org"],
     ["a bad word", ["decisions", "--effect", "maybe"], "It must be one of: permit, deny."],
     ["a bad time", ["steps", "--from", "yesterday"], "It must be a time such as 2026-01-31"],

@@ -1,6 +1,6 @@
 import { endpointNames, type StepFilter } from "@tollgate/core";
 import { type Command, InvalidArgumentError } from "commander";
-import { isoTime, oneOf, repeated } from "./arguments.ts";
+import { isoTime, oneOf, repeated, withPair } from "./arguments.ts";
 
 /** The filter options of commands on Steps. */
 export interface StepOptions
@@ -32,11 +32,11 @@ export function stepOptions(command: Command): Command {
 /** Parses a name and a value, split at the first `=`. A Step must have every pair. */
 function pairs(
   text: string,
-  before: Readonly<Record<string, string>> = {},
+  before: Readonly<Record<string, string>> | undefined,
 ): Readonly<Record<string, string>> {
   const at = text.indexOf("=");
   if (at < 0) throw new InvalidArgumentError("It must be a pair such as ticket=T-17.");
-  return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
+  return withPair(text.slice(0, at), text.slice(at + 1), before);
 }
 
 /** Adds the filter that only Steps have. */
