@@ -139,7 +139,7 @@ export function createMetrics(
     requests(`${endpoint} ${status} ${code} ${by}`, 1, () =>
       withOrganization(
         {
-          [own.endpoint]: endpoint ?? "",
+          [own.handler]: endpoint ?? "",
           "tollgate.status": status,
           "tollgate.code": code ?? "",
         },

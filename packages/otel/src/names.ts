@@ -37,6 +37,7 @@ export const own = {
   keyId: "tollgate.key.id",
   requestId: "tollgate.request.id",
   endpoint: "tollgate.endpoint",
+  handler: "tollgate.handler",
   dataClass: "tollgate.data_class",
   source: "tollgate.source",
   outcome: "tollgate.outcome",

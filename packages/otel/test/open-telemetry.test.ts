@@ -209,6 +209,21 @@ describe("the metrics", () => {
     expect(value("tollgate.steps.open")).toEqual([0]);
   });
 
+  it("name the endpoint of Steps and the handler of requests apart", async () => {
+    const { gateway, chat, points } = await observed();
+    await gateway.fetch(chat());
+    const found = await points();
+    const attributesOf = (metric: string) => found.get(metric)?.[0]?.attributes;
+    expect(attributesOf("tollgate.step.duration")).toMatchObject({
+      "tollgate.endpoint": "chat_completions",
+    });
+    expect(attributesOf("tollgate.requests")).toEqual({
+      "tollgate.handler": "chatCompletions",
+      "tollgate.status": 200,
+      "tollgate.code": "",
+    });
+  });
+
   it("count tokens apart that no provider reported", async () => {
     const { gateway, chat, provider, points } = await observed();
     provider.fail(unavailable(), { afterEvents: 3, answer: { text: ["one", "two", "three"] } });
