@@ -1,4 +1,4 @@
-import { closeSync, openSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -319,6 +319,14 @@ describe("what goes wrong", () => {
       expect(code).toBe(1);
     },
   );
+
+  it("says of a list that can't be read no more than is true", async () => {
+    const unreadable = temporaryFolder();
+    mkdirSync(join(unreadable, "tollgate.db"));
+    const { code, errors } = await runIn(unreadable, ["keys", "list"]);
+    expect(code).toBe(1);
+    expect(errors).toMatch(/^error: The store failed\. A change was not made, or .*can't open/);
+  });
 
   it("exits with 2 for an unknown command", async () => {
     const { code, errors, output } = await runIn(folder, ["nonsense"]);
