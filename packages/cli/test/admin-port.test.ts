@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chat, run, runJson, type Served, startServe, temporaryFolder } from "./command-line.ts";
 import { runHere } from "./in-process.ts";
 
@@ -21,6 +21,11 @@ beforeAll(async () => {
   );
   token = idAndSecret(made, "token");
 }, 30_000);
+
+afterAll(async () => {
+  served.child.kill("SIGTERM");
+  await served.exited;
+});
 
 function idAndSecret(made: unknown, noun: string): { id: string; secret: string } {
   const { secret, [noun]: record } = Object(made);
