@@ -95,6 +95,25 @@ describe("an attempt that fails before its first data event", () => {
     });
   });
 
+  it.each([
+    ["output", { type: "usage", usage: { promptTokens: 4, completionTokens: 9 } }, 13],
+    ["state", { type: "state", fields: { reasoning_details: ["sealed"] } }, 17],
+  ] as const)("is charged if it sent %s before a refusal", async (_, event, totalTokens) => {
+    const { provider } = await createTestGateway();
+    const early: Provider = {
+      ...provider.at("early"),
+      async *complete() {
+        yield [{ type: "request-sent", host: "early.test", bodySha256: "00" }];
+        yield [event];
+        throw fault({ status: 429 });
+      },
+    };
+    const test = await createTestGateway({ providers: { early }, retries: { max: 0 } });
+    const answer = await test.gateway.fetch(test.chat({ model: "early/a/b", max_tokens: 7 }));
+    expect(answer.status).toBe(429);
+    expect(await stepOf(test)).toMatchObject({ outcome: "failed", totalTokens });
+  });
+
   it("waits as long as the provider asks, up to a limit", async () => {
     const test = await createTestGateway();
     const at: number[] = [];

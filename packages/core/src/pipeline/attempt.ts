@@ -490,6 +490,13 @@ export function seenOf(attempt: RunningAttempt): ObservedOutput {
   };
 }
 
+/** Whether the model wrote or reasoned, as far as the provider showed or reported it. */
+export function hasWorked(attempt: RunningAttempt): boolean {
+  const { fold } = attempt;
+  const { completionTokens = 0 } = fold.usage();
+  return fold.outputBytes() > 0 || completionTokens > 0 || seenOf(attempt).hasReasoned;
+}
+
 /** The input of an attempt, as far as it is known while it runs. */
 export function inputOf(attempt: RunningAttempt): Usage {
   const observed = { usage: attempt.fold.usage(), output: seenOf(attempt) };

@@ -23,7 +23,7 @@ import { claimExpiry, keepsAnswers } from "../idempotency/claim.ts";
 import { isLarge, yieldToEventLoop } from "../kernel/event-loop.ts";
 import { sealBundle, sealCompletion } from "../sessions/provider-state.ts";
 import { extendByReply } from "../sessions/transcript-chain.ts";
-import { type ClientClosed, type StepRun, seenOf } from "./attempt.ts";
+import { type ClientClosed, hasWorked, type StepRun, seenOf } from "./attempt.ts";
 import type { GatewayContext } from "./context.ts";
 import type { PreparedCall, SettledAnswer } from "./governed-call.ts";
 import { meet } from "./obligations.ts";
@@ -226,7 +226,7 @@ function meterRunning(
     timeToFirstTokenMs: firstTokenAt === null ? null : firstTokenAt - startedAt,
     nothingUsed:
       host === null ||
-      (failure instanceof ProviderError && wasRefused(failure, fold.outputBytes())),
+      (failure instanceof ProviderError && wasRefused(failure) && !hasWorked(attempt)),
     error: failure instanceof ProviderError ? errorOf(context, run, failure) : null,
   });
 }
@@ -247,12 +247,9 @@ function factorOf({ billing }: Provider): number | null {
   return billing?.reportedCost === "trust" ? (billing.reportedCostFactor ?? defaultFactor) : null;
 }
 
-/** Whether the provider answered with an error status, or was never reached. */
-function wasRefused({ delivery, status }: ProviderError, outputBytes: number): boolean {
-  return (
-    delivery === "not-sent" ||
-    (delivery === "answered" && status !== null && status >= 400 && outputBytes === 0)
-  );
+/** Whether the provider was never reached, or answered with an error status. */
+function wasRefused({ delivery, status }: ProviderError): boolean {
+  return delivery === "not-sent" || (delivery === "answered" && status !== null && status >= 400);
 }
 
 type Ending = Pick<
