@@ -52,8 +52,8 @@ export function readBody(
 /**
  * Parses a body as a JSON object. Rejects bodies that are not JSON in UTF-8, are too large or too deep, or that another
  * reader could understand differently: duplicate keys, lost digits, halves of surrogate pairs. Numbers in JSON Schemas and
- * in the input of tools keep all their digits instead. Yields to other requests
- * while it parses a large body. Throws or rejects with a GatewayError: `request_too_large` or `invalid_json`.
+ * in the input of tools keep all their digits instead. Yields to other requests while it parses a large body. Throws or
+ * rejects with a GatewayError: `request_too_large` or `invalid_json`.
  */
 export function parseBody(bytes: Buffer, limits: Limits): object | Promise<object> {
   if (isLarge(bytes.length)) return parseLarge(bytes, limits);

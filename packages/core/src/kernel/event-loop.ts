@@ -1,12 +1,12 @@
 import { type Clock, systemClock } from "./clock.ts";
 
-/** How long the work that goes on in one turn of the event loop may take before the rest waits, in milliseconds. */
+/** Once resumed work has taken this long in one turn of the event loop, the rest waits. Milliseconds. */
 const maxTurnMs = 20;
 
 /**
- * Creates a function that lets other work of the process run. Work that yields goes on in the next turn of the event loop,
- * in order. Once a turn has taken 20 ms, the rest waits for the turn after it: many long computations block the event loop
- * no longer than one.
+ * Creates a function that lets other work of the process run. Work that yields resumes in the next turn of the event loop,
+ * in order. Once a turn has taken 20 ms, the rest waits for the next one, so many long computations block the event loop no
+ * longer than one.
  */
 export function createYield(clock: Pick<Clock, "monotonic"> = systemClock): () => Promise<void> {
   const waiting: (() => void)[] = [];
