@@ -72,7 +72,7 @@ describe("tollgate check", () => {
     const text = await check(wrong);
     expect([text.exitCode, text.line]).toEqual([2, "error: the configuration has 2 errors"]);
     expect(text.printed).toBe(
-      `${text.file}\n\nerror: \`budgets[0].limit\` must be { tokens } or { requests } with a whole number from 0, or { usd } with 0 to 9007199 and at most 9 decimals.\nerror: Unknown option: polcy.\n`,
+      `${text.file}\n\nerror: \`budgets[0].limit\` must be one of { usd }, from 0 to 9007199 with at most 9 decimals, { tokens } and { requests }, whole numbers from 0.\nerror: Unknown option: polcy.\n`,
     );
     const { exitCode, printed } = await check(wrong, "--json");
     expect(exitCode).toBe(2);

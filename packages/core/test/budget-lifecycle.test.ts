@@ -313,7 +313,7 @@ describe("an invalid budget", () => {
     const { gateway } = await createTestGateway();
     await expect(gateway.budgets.create({ ...two, limit: { usd: 1e9 } })).rejects.toMatchObject({
       message:
-        "`limit` must be { tokens } or { requests } with a whole number from 0, or { usd } with 0 to 9007199 and at most 9 decimals.",
+        "`limit` must be one of { usd }, from 0 to 9007199 with at most 9 decimals, { tokens } and { requests }, whole numbers from 0.",
     });
     await gateway.budgets.create({ ...two, limit: { usd: "9007199.000000001" } });
   });

@@ -40,7 +40,7 @@ export const amountSchema: Schema<BudgetLimit> = z.union(
   ],
   {
     error:
-      "must be { tokens } or { requests } with a whole number from 0, or { usd } with 0 to 9007199 and at most 9 decimals",
+      "must be one of { usd }, from 0 to 9007199 with at most 9 decimals, { tokens } and { requests }, whole numbers from 0",
   },
 );
 
