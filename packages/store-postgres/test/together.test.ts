@@ -70,6 +70,33 @@ it("opens and settles concurrent Steps in few commits", async () => {
   expect(data).toMatchObject([{ settled: 40 * 7, held: 0 }]);
 });
 
+it("settles a Step and opens others in one commit", async () => {
+  const { schema, store } = await openStores();
+  await store.openStep(stepIntent("first"));
+  await Promise.all([
+    ...names.map((name) => store.openStep(stepIntent(name))),
+    store.settleStep(stepSettlement("first")),
+  ]);
+  const { rows } = await withClient((client) =>
+    client.query(
+      `SELECT count(*)::int AS leaves, count(DISTINCT xmin::text)::int AS commits
+        FROM ${schema}.leaves WHERE kind = ANY($1)`,
+      [["step.opened", "step.settled"]],
+    ),
+  );
+  expect(rows).toEqual([{ leaves: names.length + 2, commits: 2 }]);
+});
+
+it("settles open Steps while more are to be opened than may wait", async () => {
+  const { store } = await openStores();
+  await store.openStep(stepIntent("open"));
+  const openings = Array.from({ length: 300 }, (_, at) => store.openStep(stepIntent(`new ${at}`)));
+  const settling = store.settleStep(stepSettlement("open"));
+  const results = await Promise.allSettled(openings);
+  expect(results.filter(({ status }) => status === "rejected").length).toBeGreaterThan(0);
+  await settling;
+});
+
 it("opens exactly as many concurrent Steps as fit a budget", async () => {
   const { store } = await openStores();
   const openings = await Promise.all(

@@ -4,8 +4,12 @@ import { PostgresFailure } from "../database/failure.ts";
 import type { Draft, Locks } from "./draft.ts";
 import { afterTimeout, isTimeout, type Lane, type Queued } from "./lane.ts";
 
+/** The end of a Step that a decision is about. */
+export type StepEnd = "opening" | "settling";
+
 /** A decision that waits to be written in a batch. */
 export interface PendingDecision<One extends PreparedDecision<One>> {
+  readonly end: StepEnd;
   /** Decides on the known rows, as earlier drafts leave them. Null if that needs rows that are not known. */
   draft(before: readonly One[]): One | null;
   /** Runs it in a transaction of its own. `failure` is the error of an earlier run, or null. */
@@ -88,12 +92,13 @@ const maxSmallBatchSize = 8;
 /** Bytes and characters in one statement. A longer change goes alone. */
 const maxBatchLength = 1_048_576;
 /**
- * Statements of one kind that run at once. A second one starts if this many changes wait, or if a change arrives after
- * the first has run for this many milliseconds. A larger batch costs less for each change.
+ * Statements that run at once. A second one starts if this many changes wait, or if a change arrives after the first has
+ * run for this many milliseconds. A larger batch costs less for each change.
  */
 const maxRunning = 2;
-const minWaiting = 32;
+const minWaiting = maxBatchSize;
 const longRun = 50;
+/** Decisions that wait for each end of their Steps: however many Steps are to be opened, open ones can be settled. */
 const maxQueued = 256;
 
 /** Sends batches to the database. */
@@ -171,7 +176,7 @@ export function createBatches<One extends PreparedDecision<One>>({
       dispatch();
     });
   return (waiting) => {
-    if (queue.length >= maxQueued)
+    if (queue.length >= maxQueued && countOf(queue, waiting.end) >= maxQueued)
       return waiting.reject(
         new PostgresFailure(`${maxQueued} calls wait for a connection already`),
       );
@@ -179,6 +184,13 @@ export function createBatches<One extends PreparedDecision<One>>({
     isHeldUp = false;
     dispatch();
   };
+}
+
+function countOf(
+  queue: readonly { readonly waiting: { readonly end: StepEnd } }[],
+  end: StepEnd,
+): number {
+  return queue.filter(({ waiting }) => waiting.end === end).length;
 }
 
 function queued<One extends PreparedDecision<One>>(

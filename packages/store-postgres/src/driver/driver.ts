@@ -21,6 +21,7 @@ import {
   type PendingDecision,
   type PreparedDecision,
   RunningDrafts,
+  type StepEnd,
 } from "./batches.ts";
 import type { Commit, Outcome } from "./commit.ts";
 import { draftOf, type Locks, locksOf } from "./draft.ts";
@@ -119,13 +120,15 @@ export function createDriver(transport: DriverTransport): Driver {
     }
     for (const [at, outcome] of outcomes.entries()) drafts[at]?.answer(outcome);
   };
-  const together = () => {
-    const queue = createBatches<Answering>({ withConnection, send, underWay, lane });
-    return <Result>(decide: Decide<Result>): Promise<DecisionOutcome<Result>> =>
+  const queue = createBatches<Answering>({ withConnection, send, underWay, lane });
+  const together =
+    (end: StepEnd) =>
+    <Result>(decide: Decide<Result>): Promise<DecisionOutcome<Result>> =>
       new Promise((resolve, reject) => {
         const stale = { rounds: 0 };
         const again = (): void => queue(waiting);
         const waiting: PendingDecision<Answering> = {
+          end,
           draft: (before) => prepare({ waiting, decide, known, resolve, again, stale }, before),
           runAlone(failure) {
             const run = async (isUnsure: boolean) => ({
@@ -154,10 +157,9 @@ export function createDriver(transport: DriverTransport): Driver {
         };
         queue(waiting);
       });
-  };
   return {
-    open: together(),
-    settle: together(),
+    open: together("opening"),
+    settle: together("settling"),
     alone: (decide, how) => tryAgain(() => runAlone(decide, how), how),
     ask: (question) =>
       tryAgain(() => transact((connection) => askFetching(connection, question)), {
