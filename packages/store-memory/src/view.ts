@@ -1,8 +1,9 @@
 import type { HeldContent, RetentionView, SessionState, View } from "@tollgate/store-engine";
 import { claimKeyOf, type SessionRow, type State, turnOf } from "./state.ts";
 
-/** Hex characters of one chain value. */
-const width = 64;
+/** Of one chain value. */
+const bytes = 32;
+const width = 2 * bytes;
 /** A branch is looked for among at least this many that match. */
 const maxMatches = 100;
 
@@ -121,12 +122,12 @@ function oldStepsOf({ steps }: State, organizationId: string, before: number): r
 
 /** The Sessions whose head is the chain's value at their length. */
 function matching(rows: readonly SessionRow[], chain: Uint8Array): readonly SessionState[] {
-  if (rows.length === 0) return [];
-  const values = Buffer.from(chain.buffer, chain.byteOffset, chain.byteLength).toString("hex");
+  const values = Buffer.from(chain.buffer, chain.byteOffset, chain.byteLength);
   const matches: SessionState[] = [];
   for (const { record } of rows) {
     const { head, length } = record;
-    if (length > 0 && values.startsWith(head, (length - 1) * width)) matches.push(record);
+    if (length > 0 && values.toString("hex", (length - 1) * bytes, length * bytes) === head)
+      matches.push(record);
   }
   return matches;
 }
