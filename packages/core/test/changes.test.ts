@@ -17,6 +17,16 @@ const secrets = { current: "k1", keys: { k1: Buffer.alloc(32, 1).toString("base6
 const month = { limit: { usd: 5 }, period: "month", mode: "hard" } as const;
 
 describe.each(stores)("changes on %s", (_, open) => {
+  it("contain nothing of an update that changes nothing", async () => {
+    const { gateway, key } = await createTestGateway({ store: open() });
+    const { organizationId, id } = key;
+    expect(await gateway.keys.update({ organizationId, id })).toEqual(
+      await gateway.keys.get({ organizationId, id }),
+    );
+    const { data } = await gateway.changes.list({ organizationId, kind: "key.updated" });
+    expect(data).toEqual([]);
+  });
+
   it("show the actor and the subject of every administrative write, newest first", async () => {
     const { gateway, key, chat } = await createTestGateway({
       store: open(),
@@ -172,4 +182,18 @@ it.each([
   const { gateway, key } = await createTestGateway({ store: edited });
   const { data } = await gateway.changes.list({ organizationId: key.organizationId });
   expect(data).toMatchObject([{ kind: "key.created", subject }]);
+});
+
+it("refuses a period that ends before it begins", async () => {
+  const { gateway } = await createTestGateway();
+  const period = { from: "2026-01-01T02:00:00Z", to: "2026-01-01T02:00:00+01:00" };
+  const filter = { organizationId: everyOrganization, ...period };
+  const refused = { code: "invalid_argument", message: expect.stringContaining("`from`") };
+  await expect(gateway.activity.list(filter)).rejects.toMatchObject(refused);
+  await expect(gateway.activity.summarize(filter)).rejects.toMatchObject(refused);
+  await expect(gateway.steps.list(filter)).rejects.toMatchObject(refused);
+  await expect(gateway.decisions.list(filter)).rejects.toMatchObject(refused);
+  await expect(gateway.changes.list(filter)).rejects.toMatchObject(refused);
+  const empty = { ...filter, to: filter.from };
+  expect(await gateway.steps.list(empty)).toEqual({ data: [], nextCursor: null });
 });

@@ -28,7 +28,7 @@ export interface ChangeRecord {
 /** Selects changes. Every given member must match. */
 export interface ChangeFilter extends OrganizationScope {
   readonly kind?: OneOrMany<ChangeKind>;
-  /** ISO 8601: made at or after `from`, and before `to`. */
+  /** ISO 8601: made at or after `from`, and before `to`, which must not be earlier. */
   readonly from?: string;
   readonly to?: string;
 }

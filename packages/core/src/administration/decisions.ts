@@ -39,7 +39,7 @@ export interface DecisionFilter extends OrganizationScope {
   readonly model?: OneOrMany;
   readonly connection?: OneOrMany<ConnectionOwnership>;
   readonly dataClass?: { readonly from?: string; readonly upTo?: string };
-  /** ISO 8601: decided at or after `from`, and before `to`. */
+  /** ISO 8601: decided at or after `from`, and before `to`, which must not be earlier. */
   readonly from?: string;
   readonly to?: string;
 }

@@ -139,7 +139,7 @@ export interface Keys {
   /** Newest first. */
   list(filter: KeyFilter, paging?: Paging): List<KeyRecord>;
   /**
-   * Changes the given members. Restrictions apply to the next request in every process, extensions within 5 seconds.
+   * Changes the given members; without any, it records nothing. Restrictions apply to the next request in every process, extensions within 5 seconds.
    * `models` can only narrow what the policy permits.
    * @throws GatewayError `key_not_found`, `key_not_live` for a revoked key, or `invalid_argument`, such as for a default
    * class below the minimum; `precondition_failed`
@@ -208,6 +208,7 @@ export function createKeys(context: GatewayContext, ready: () => Promise<void>):
       const changed = await changeKey(context, { organizationId, id }, (key) => {
         requireMatch(change, toKeyRecord(key));
         const patch = patchOf(context, key, change);
+        if (Object.keys(patch).length === 0) return null;
         const leaf = keyLeaf(context, "key.updated", key, { ...patch, ...actorOf(change) });
         return { patch, leaf };
       });

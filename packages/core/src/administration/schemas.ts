@@ -211,6 +211,12 @@ export const raiseCancellation = z.strictObject({
   actor,
 });
 
+/** A period may be empty, but must not end before it begins. */
+const inOrder = z.refine<{ readonly from?: string; readonly to?: string }>(
+  ({ from = "", to = "" }) => !(Date.parse(from) > Date.parse(to)),
+  { path: ["to"], error: "must not be before `from`" },
+);
+
 const classRange = z.strictObject(
   { from: z.exactOptional(dataClassName), upTo: z.exactOptional(dataClassName) },
   { error: "must be an object with `from`, `upTo` or both" },
@@ -252,22 +258,26 @@ const ofSteps = {
 };
 
 /** Activity has no `outcome`: every record completed. */
-export const activityFilter = z.strictObject(ofSteps);
+export const activityFilter = z.strictObject(ofSteps).check(inOrder);
 
-export const stepFilter = z.strictObject({
-  ...ofSteps,
-  outcome: z.exactOptional(
-    oneOrMany(z.enum(["completed", "failed", "cancelled", "interrupted", "open"])),
-  ),
-});
+export const stepFilter = z
+  .strictObject({
+    ...ofSteps,
+    outcome: z.exactOptional(
+      oneOrMany(z.enum(["completed", "failed", "cancelled", "interrupted", "open"])),
+    ),
+  })
+  .check(inOrder);
 
-export const decisionFilter = z.strictObject({
-  ...ofRequests,
-  effect: z.exactOptional(z.enum(["permit", "deny"])),
-  refused: z.exactOptional(z.boolean()),
-  refusal: z.exactOptional(oneOrMany(z.enum(["budget", "rate_limit", "price", "connection"]))),
-  rule: selector,
-});
+export const decisionFilter = z
+  .strictObject({
+    ...ofRequests,
+    effect: z.exactOptional(z.enum(["permit", "deny"])),
+    refused: z.exactOptional(z.boolean()),
+    refusal: z.exactOptional(oneOrMany(z.enum(["budget", "rate_limit", "price", "connection"]))),
+    rule: selector,
+  })
+  .check(inOrder);
 
 export const sessionFilter = z.strictObject({
   organizationId: organizationOrAll,
@@ -276,12 +286,14 @@ export const sessionFilter = z.strictObject({
   source: z.exactOptional(opaqueId),
 });
 
-export const changeFilter = z.strictObject({
-  organizationId: organizationOrAll,
-  kind: z.exactOptional(oneOrMany(z.enum(changeKinds))),
-  from: time,
-  to: time,
-});
+export const changeFilter = z
+  .strictObject({
+    organizationId: organizationOrAll,
+    kind: z.exactOptional(oneOrMany(z.enum(changeKinds))),
+    from: time,
+    to: time,
+  })
+  .check(inOrder);
 
 /** The dimensions of a summary. An empty list gives one row for everything. */
 export const dimensionsSchema: Schema<OneOrMany<SummaryDimension>> = z.union([
@@ -296,12 +308,14 @@ export const activityDimensionsSchema: Schema<OneOrMany<Exclude<SummaryDimension
   z.union([z.enum(ofActivity), z.array(z.enum(ofActivity))]);
 
 /** The hours to compare with their Steps. */
-export const usageReconciling = z.strictObject({
-  organizationId: organizationOrAll,
-  from: time,
-  to: time,
-  repair: z.exactOptional(z.boolean()),
-});
+export const usageReconciling = z
+  .strictObject({
+    organizationId: organizationOrAll,
+    from: time,
+    to: time,
+    repair: z.exactOptional(z.boolean()),
+  })
+  .check(inOrder);
 
 /** How to divide a series. */
 export const seriesOptions = z.strictObject({

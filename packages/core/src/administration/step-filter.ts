@@ -31,7 +31,7 @@ export interface StepFilter extends OrganizationScope {
   readonly metadata?: Metadata;
   readonly outcome?: OneOrMany<StepOutcome | "open">;
   readonly dataClass?: { readonly from?: string; readonly upTo?: string };
-  /** ISO 8601: opened at or after `from`, and before `to`. */
+  /** ISO 8601: opened at or after `from`, and before `to`, which must not be earlier. */
   readonly from?: string;
   readonly to?: string;
 }
