@@ -88,7 +88,7 @@ function requireSource(source: PostgresSource): PostgresSource {
  *
  * The process decides on the rows that it knows, and one function of the schema compares them and writes. A decision on
  * rows that have changed is made again at most twice, then in a transaction that locks them. Up to 64 Steps that arrive
- * together open, or settle, in one statement; one that fails does not affect the others. No call holds a connection
+ * together open and settle in one statement; one that fails does not affect the others. No call holds a connection
  * while a stream runs. Up to 256 calls wait for one, each at most 2 seconds. Changes that the server rolls back
  * (deadlock, serialization, lock timeout) or that meet a lost connection run again up to five times; a call to a server
  * that does not answer rejects within 5 seconds.
