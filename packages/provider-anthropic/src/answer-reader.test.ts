@@ -47,6 +47,17 @@ describe("an answer", () => {
     expect(readWhole(JSON.stringify(whole))[0]).toEqual(begun);
   });
 
+  it("keeps the digits of tool arguments that are sent as a value", () => {
+    const deep = `${'{"a":'.repeat(63)}1234567890123456789${"}".repeat(63)}`;
+    const input = `{"id":1234567890123456789,"factor":1e400,"deep":${deep}}`;
+    const call = `{"type":"tool_use","id":"a","name":"f","input":${input}}`;
+    const asked = { type: "tool-call-delta", index: 0, arguments: input };
+    expect(readWhole(`{"content":[${call}],"stop_reason":"tool_use"}`)).toContainEqual(asked);
+    const begun = `data: {"type":"content_block_start","index":0,"content_block":${call}}\n\n`;
+    const events = readBytes([Buffer.from(begun), ...sse(stopped("tool_use"))]);
+    expect(events).toContainEqual(asked);
+  });
+
   it("names the stop text that ended it", () => {
     expect(readBytes(sse(stopped("stop_sequence", "END"))).at(-1)).toEqual({
       type: "finish",

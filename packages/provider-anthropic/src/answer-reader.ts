@@ -12,6 +12,7 @@ import {
   type AnswerReaderOptions,
   errorEvent,
   errorIn,
+  exactJson,
   type FrameText,
   invalidAnswer,
   invalidEvent,
@@ -55,6 +56,8 @@ type Block =
       readonly kind: "tool";
       readonly index: number;
       readonly input: Json | undefined;
+      /** The input with all digits of its numbers, if it would lose some. */
+      readonly exact: Json | undefined;
       hasInput: boolean;
     }
   /** Of a kind that Tollgate doesn't ask for. */
@@ -127,7 +130,8 @@ export function createAnswerReader({ secrets }: AnswerReaderOptions): AnswerRead
     if (json !== "") into.push({ type: "tool-call-delta", index, arguments: json });
   };
 
-  const open = (content: JsonObject, into: CompletionEvent[]): Block => {
+  /** `exact` is the same block with all digits of its numbers. */
+  const open = (content: JsonObject, exact: Json | undefined, into: CompletionEvent[]): Block => {
     if (++blockCount > maxBlocks)
       throw invalidAnswer("too_many_values", "The provider's answer has too many blocks.");
     const { type } = content;
@@ -154,7 +158,8 @@ export function createAnswerReader({ secrets }: AnswerReaderOptions): AnswerRead
         places++;
         isInText = false;
         into.push({ type: "tool-call-started", index: calls, id: String(id), name: String(name) });
-        return { kind: "tool", index: calls++, input, hasInput: false };
+        const { input: exactInput } = membersOf(exact);
+        return { kind: "tool", index: calls++, input, exact: exactInput, hasInput: false };
       }
       default:
         return { kind: "other" };
@@ -183,7 +188,7 @@ export function createAnswerReader({ secrets }: AnswerReaderOptions): AnswerRead
         fields: { thinking_blocks: [{ type: "thinking", index, signature }] },
       });
     }
-    if (block.kind === "tool" && !block.hasInput) addInput(block.index, inputOf(block.input), into);
+    if (block.kind === "tool" && !block.hasInput) addInput(block.index, inputOf(block), into);
   };
 
   const stop = (message: JsonObject): void => {
@@ -203,7 +208,7 @@ export function createAnswerReader({ secrets }: AnswerReaderOptions): AnswerRead
       throw errorEvent(error, { answered: written, secrets, format: errorFormat });
   };
 
-  const addEvent = (event: JsonObject, into: CompletionEvent[]): void => {
+  const addEvent = (event: JsonObject, into: CompletionEvent[], text: string): void => {
     const { type, index } = event;
     switch (type) {
       case "message_start": {
@@ -212,9 +217,11 @@ export function createAnswerReader({ secrets }: AnswerReaderOptions): AnswerRead
         addUsage(message["usage"], true, into);
         return;
       }
-      case "content_block_start":
-        blocks.set(placeOf(index), open(membersOf(event["content_block"]), into));
+      case "content_block_start": {
+        const exact = membersOf(exactJson(text))["content_block"];
+        blocks.set(placeOf(index), open(membersOf(event["content_block"]), exact, into));
         return;
+      }
       case "content_block_delta": {
         const block = blocks.get(placeOf(index));
         if (!block) throw invalidEvent("The provider continued a block that it never began.");
@@ -237,22 +244,24 @@ export function createAnswerReader({ secrets }: AnswerReaderOptions): AnswerRead
   };
 
   return {
-    add(chunk, into) {
+    add(chunk, into, text) {
       throwError(chunk);
       if (!isObject(chunk)) throw invalidEvent("The provider sent an event that is not an object.");
       const isContent = String(chunk["type"]).startsWith("content_block_");
       if (isContent) begin({}, into);
-      if (isContent) noteWritten(() => addEvent(chunk, into), into);
-      else addEvent(chunk, into);
+      if (isContent) noteWritten(() => addEvent(chunk, into, text), into);
+      else addEvent(chunk, into, text);
     },
-    addWhole(body, into) {
+    addWhole(body, into, text) {
       throwError(body);
       if (!isObject(body) || !isList(body["content"]))
         throw invalidAnswer("invalid_answer", "The provider's answer contains no message.");
       begin(body, into);
       const content = itemsOf(body["content"]);
+      const exact = itemsOf(membersOf(exactJson(text))["content"]);
       noteWritten(() => {
-        for (const block of content) close(open(membersOf(block), into), into);
+        for (const [at, block] of content.entries())
+          close(open(membersOf(block), exact[at], into), into);
       }, into);
       stop(body);
       addUsage(body["usage"], false, into);
@@ -287,8 +296,8 @@ function placeOf(index: Json | undefined): number {
 }
 
 /** The input of a call that came in one piece, as JSON text. A stream leaves out the pieces of an empty one. */
-function inputOf(input: Json = {}): string {
-  if (isShallow(input, maxDepth)) return JSON.stringify(input);
+function inputOf({ input = {}, exact = input }: Extract<Block, { kind: "tool" }>): string {
+  if (isShallow(input, maxDepth)) return JSON.stringify(exact);
   throw invalidEvent("The provider sent tool arguments that are nested too deeply.");
 }
 

@@ -19,7 +19,7 @@ export const readBytes = readBytesOf(dialect);
 export function readWhole(body: string): readonly CompletionEvent[] {
   const answer = dialect.createReader({ seed: "seed", secrets: [] });
   const events: CompletionEvent[] = [];
-  answer.addWhole(JSON.parse(body), events);
+  answer.addWhole(JSON.parse(body), events, body);
   answer.finish(events);
   return events;
 }

@@ -1,4 +1,4 @@
-import { isTierName, isTokenCount, type Json } from "@tollgate/core/provider";
+import { isTierName, isTokenCount, type Json, parseWithDigits } from "@tollgate/core/provider";
 
 /** An object of an upstream's JSON. */
 export type JsonObject = { readonly [key: string]: Json };
@@ -29,6 +29,19 @@ export function textOf(value: Json | undefined): string | null {
 }
 
 const noMembers: JsonObject = {};
+
+const longNumber = /\d{16}|\d[eE]\+?\d{3}/;
+// Keeping digits takes ten times as long, so a larger text could block the process.
+const maxExactLength = 262_144;
+
+/**
+ * Parses a JSON text once more, for arguments of tools that are sent as values: a number that would lose digits becomes an
+ * object that `JSON.stringify` writes as it was. Null if the text has no such number or is longer than 262,144 characters.
+ */
+export function exactJson(text: string): Json {
+  if (text.length > maxExactLength || !longNumber.test(text)) return null;
+  return parseWithDigits(text);
+}
 
 /** A count of tokens as an upstream reports it. Undefined if it is missing, invalid or absurd. */
 export function tokenCount(value: Json | undefined): number | undefined {

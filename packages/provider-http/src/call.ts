@@ -343,7 +343,7 @@ export function bodyIn(chunks: readonly Uint8Array[]): Json {
 function readPlainAnswer(bytes: Buffer, answer: AnswerReader, into: CompletionEvent[]): void {
   const text = textOf(bytes);
   if (isTooMuchJson(text)) throw tooManyValues();
-  answer.addWhole(parse(text), into);
+  answer.addWhole(parse(text), into, text);
   answer.finish(into);
 }
 
@@ -359,7 +359,7 @@ async function readLargeAnswer(
   await yieldToEventLoop();
   const body = parse(text);
   await yieldToEventLoop();
-  answer.addWhole(body, into);
+  answer.addWhole(body, into, text);
   answer.finish(into);
 }
 

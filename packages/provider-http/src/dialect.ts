@@ -7,10 +7,10 @@ import type {
 
 /** Reads the chunks of one answer as completion events. */
 export interface AnswerReader {
-  /** Adds the events of one chunk of a stream. */
-  add(chunk: Json, into: CompletionEvent[]): void;
-  /** Adds the events of an answer in one body. */
-  addWhole(body: Json, into: CompletionEvent[]): void;
+  /** Adds the events of one chunk of a stream. `text` is the chunk's JSON. */
+  add(chunk: Json, into: CompletionEvent[], text: string): void;
+  /** Adds the events of an answer in one body. `text` is the body's JSON. */
+  addWhole(body: Json, into: CompletionEvent[], text: string): void;
   /** Whether the model has written anything yet. */
   written(): boolean;
   /** Whether the upstream has given its finish reason. */

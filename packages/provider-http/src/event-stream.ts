@@ -50,7 +50,7 @@ export function createEventStream(
           secrets,
           format,
         });
-      answer.add(chunk, events);
+      answer.add(chunk, events, data);
       done = answer.ended();
     },
   });

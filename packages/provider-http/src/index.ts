@@ -1,5 +1,6 @@
 /** Connections, event streams, options and error mapping of the providers over HTTP. */
 export {
+  exactJson,
   isList,
   isObject,
   itemsOf,

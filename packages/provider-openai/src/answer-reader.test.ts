@@ -7,8 +7,9 @@ function read(...chunks: readonly unknown[]) {
   const reader = createAnswerReader({ seed: "seed", secrets: [] });
   const events: CompletionEvent[] = [];
   for (const chunk of chunks) {
-    const json: Json = JSON.parse(JSON.stringify(chunk));
-    reader.add(json, events);
+    const text = JSON.stringify(chunk);
+    const json: Json = JSON.parse(text);
+    reader.add(json, events, text);
   }
   return { reader, events };
 }
@@ -122,14 +123,15 @@ it("a whole answer has a message, whose calls are in order", () => {
   const events: CompletionEvent[] = [];
   const call = (name: string) => ({ id: "same", function: { name, arguments: "" } });
   const message = { content: null, tool_calls: [call("f"), call("g")] };
-  reader.addWhole({ choices: [{ message, finish_reason: "stop" }] }, events);
+  const body = { choices: [{ message, finish_reason: "stop" }] };
+  reader.addWhole(body, events, JSON.stringify(body));
   expect(events).toEqual([
     { type: "answer-started" },
     { type: "tool-call-started", index: 0, id: "same", name: "f" },
     { type: "tool-call-started", index: 1, id: "same", name: "g" },
   ]);
   for (const invalid of [[], {}, { choices: [] }, { choices: [{}] }, { choices: {} }])
-    expect(() => createAnswerReader({ seed: "", secrets: [] }).addWhole(invalid, [])).toThrow(
+    expect(() => createAnswerReader({ seed: "", secrets: [] }).addWhole(invalid, [], "")).toThrow(
       expect.objectContaining({ reason: "invalid_answer" }),
     );
 });
@@ -144,4 +146,16 @@ it("a frame is known by the member with its text, if it has one choice and no ca
   expect(textIn({ content: "a" }, { content: "b" })).toBeUndefined();
   for (const calls of [{ tool_calls: [{ index: 0 }] }, { function_call: { name: "f" } }])
     expect(textIn({ content: "a", ...calls })).toBeUndefined();
+});
+
+it("arguments that are sent as a value keep the digits of their numbers", () => {
+  const call =
+    '{"index":0,"id":"a","function":{"name":"f","arguments":{"id":1234567890123456789}}}';
+  for (const member of ["delta", "message"] as const) {
+    const reader = createAnswerReader({ seed: "seed", secrets: [] });
+    const text = `{"choices":[{"${member}":{"tool_calls":[${call}]}}]}`;
+    const events: CompletionEvent[] = [];
+    reader[member === "delta" ? "add" : "addWhole"](JSON.parse(text), events, text);
+    expect(events.at(-1)).toMatchObject({ arguments: '{"id":1234567890123456789}' });
+  }
 });

@@ -5,6 +5,7 @@ import {
   type ErrorFormat,
   errorEvent,
   errorIn,
+  exactJson,
   type FrameText,
   invalidAnswer,
   invalidEvent,
@@ -55,13 +56,18 @@ export function createAnswerReader({ seed, secrets }: AnswerReaderOptions): Answ
   let reason: FinishReason | null = null;
   let tier: Json | undefined;
 
-  const addCalls = (fragments: Json, into: CompletionEvent[]): void => {
+  const addCalls = (fragments: Json, into: CompletionEvent[], exact?: () => Json): void => {
     toolCalls ??= createToolCalls(seed);
-    toolCalls.add(fragments, into);
+    toolCalls.add(fragments, into, exact);
   };
 
-  /** `members` is the choice's delta, or its whole message. */
-  const addChoice = (choice: JsonObject, members: JsonObject, into: CompletionEvent[]): void => {
+  /** `members` is the choice's delta, or its whole message. `exact` returns its calls with all digits. */
+  const addChoice = (
+    choice: JsonObject,
+    members: JsonObject,
+    into: CompletionEvent[],
+    exact: () => Json,
+  ): void => {
     const { logprobs, finish_reason } = choice;
     const before = into.length;
     const { content, refusal, tool_calls, function_call } = members;
@@ -70,7 +76,7 @@ export function createAnswerReader({ seed, secrets }: AnswerReaderOptions): Answ
     if (isObject(logprobs)) into.push({ type: "logprobs", logprobs });
     addText("refusal-delta", textOf(refusal), into);
     addShown(members, into);
-    if (tool_calls) addCalls(tool_calls, into);
+    if (tool_calls) addCalls(tool_calls, into, exact);
     if (isObject(function_call)) addCalls([{ index: 0, function: function_call }], into);
     if (into.length > before) written = true;
     addMessageState(members, into);
@@ -97,20 +103,21 @@ export function createAnswerReader({ seed, secrets }: AnswerReaderOptions): Answ
   };
 
   return {
-    add(chunk, into) {
+    add(chunk, into, text) {
       throwError(chunk);
       if (!isObject(chunk)) throw invalidEvent("The provider sent an event that is not an object.");
       begin(chunk, into);
       const choice = firstChoice(chunk["choices"]);
-      if (choice) addChoice(choice, membersOf(choice["delta"]), into);
+      if (choice) addChoice(choice, membersOf(choice["delta"]), into, exactCalls(text, "delta"));
       addUsage(chunk, into);
     },
-    addWhole(body, into) {
+    addWhole(body, into, text) {
       throwError(body);
       if (!isObject(body) || !hasMessages(body)) throw noCompletion();
       begin(body, into);
       const choice = firstChoice(body["choices"]);
-      if (choice) addChoice(choice, withIndexes(membersOf(choice["message"])), into);
+      const message = withIndexes(membersOf(choice?.["message"]));
+      if (choice) addChoice(choice, message, into, exactCalls(text, "message"));
       addUsage(body, into);
     },
     written: () => written,
@@ -123,6 +130,17 @@ export function createAnswerReader({ seed, secrets }: AnswerReaderOptions): Answ
       toolCalls?.finish();
       into.push({ type: "finish", reason });
     },
+  };
+}
+
+/** The tool calls of a text's first choice with all digits of their numbers, once they are asked for. */
+function exactCalls(text: string, member: "delta" | "message"): () => Json {
+  let calls: Json | undefined;
+  return () => {
+    if (calls !== undefined) return calls;
+    const choice = firstChoice(membersOf(exactJson(text))["choices"]);
+    calls = membersOf(choice?.[member])["tool_calls"] ?? null;
+    return calls;
   };
 }
 

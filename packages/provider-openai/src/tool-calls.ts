@@ -35,7 +35,8 @@ interface Call {
 
 /** Assembles tool calls from the fragments of the different dialects. */
 export interface ToolCalls {
-  add(fragments: Json | undefined, into: CompletionEvent[]): void;
+  /** `exact` returns the same fragments with all digits of their numbers. */
+  add(fragments: Json | undefined, into: CompletionEvent[], exact?: () => Json | undefined): void;
   /** Checks at the end that every call has a name. */
   finish(): void;
 }
@@ -87,19 +88,20 @@ export function createToolCalls(seed: string): ToolCalls {
   };
 
   return {
-    add(fragments, into) {
+    add(fragments, into, exact = noExact) {
       const list = itemsOf(fragments);
       list.forEach((fragment, place) => {
         if (!isObject(fragment)) throw invalidEvent("The provider sent an invalid tool call.");
         const { index, id: anyId, function: called } = fragment;
-        const { name: anyName, arguments: part } = membersOf(called);
+        const { name: anyName, arguments: written } = membersOf(called);
+        const part = argumentsOf(written, () => exactPart(exact(), place));
         const [id, name] = [textOf(anyId), textOf(anyName)];
         const call =
           typeof index === "number" && Number.isSafeInteger(index) && index >= 0
             ? withIndex(index, id, name)
             : withoutIndex(list.length > 1 ? place : null, id, name);
         if (id !== null && call.id === null) identify(call, id);
-        append(call, { name, part: argumentsOf(part), state: callState(fragment) }, seed, into);
+        append(call, { name, part, state: callState(fragment) }, seed, into);
       });
     },
     finish() {
@@ -141,11 +143,18 @@ function append(
   if (written !== "") into.push({ type: "tool-call-delta", index: call.index, arguments: written });
 }
 
+const noExact = (): undefined => undefined;
+
+/** The arguments of the call at a place. */
+function exactPart(exact: Json | undefined, place: number): Json | undefined {
+  return membersOf(membersOf(itemsOf(exact)[place])["function"])["arguments"];
+}
+
 /** Arguments are JSON text. Some upstreams send the parsed object instead. */
-function argumentsOf(part: Json | undefined): string {
+function argumentsOf(part: Json | undefined, exact: () => Json | undefined): string {
   if (typeof part === "string") return part;
   if (!isObject(part)) return "";
   if (!isShallow(part, maxDepth))
     throw invalidEvent("The provider sent tool arguments that are nested too deeply.");
-  return JSON.stringify(part);
+  return JSON.stringify(exact() ?? part);
 }

@@ -1,3 +1,5 @@
+import type { Json } from "./stable-json.ts";
+
 const quote = 0x22;
 const plus = 0x2b;
 const comma = 0x2c;
@@ -85,7 +87,7 @@ export const keepsDigits = rawNumber !== null;
  * Parses JSON like `JSON.parse`, but numbers that can't be read exactly become objects that `JSON.stringify` writes as they
  * were.
  */
-export function parseWithDigits(text: string): unknown {
+export function parseWithDigits(text: string): Json {
   return JSON.parse(text, (_key, value: unknown, { source = "" }: { source?: string } = {}) =>
     typeof value === "number" && rawNumber !== null && !isExact(source) ? rawNumber(source) : value,
   );

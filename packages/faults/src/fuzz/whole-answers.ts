@@ -1,4 +1,4 @@
-import type { CompletionEvent, Json } from "@tollgate/core/provider";
+import { type CompletionEvent, type Json, parseWithDigits } from "@tollgate/core/provider";
 import { z } from "zod";
 import type { AnswerReader } from "../../../provider-http/src/dialect.ts";
 import { accepted, type Outcome, require } from "./surface.ts";
@@ -74,16 +74,17 @@ export function runWholeAnswer(
   bytes: Buffer,
   reasonOf: (error: unknown) => string,
 ): Outcome {
+  const text = bytes.toString();
   let body: Json;
   try {
-    body = JSON.parse(bytes.toString());
+    body = JSON.parse(text);
   } catch {
     return { code: "not JSON" };
   }
   const events: CompletionEvent[] = [];
   let code = accepted.code;
   try {
-    reader.addWhole(body, events);
+    reader.addWhole(body, events, text);
     reader.finish(events);
   } catch (error) {
     code = reasonOf(error);
@@ -91,6 +92,7 @@ export function runWholeAnswer(
   const expected = expectedOf(body);
   require(code === expected, `an answer ends with ${code}, not ${expected}`);
   if (code === accepted.code)
-    require(readContent(events) === contentOf(body), "an answer's content differs");
+    require(readContent(events) ===
+      contentOf(parseWithDigits(text)), "an answer's content differs");
   return { code };
 }
