@@ -32,7 +32,7 @@ const end = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
 type OpenBlock = { readonly index: number } & (
   | { readonly kind: "text" | "refusal" | "reasoning" }
   | { readonly kind: "thinking"; readonly place: number; isSigned: boolean }
-  | { readonly kind: "call"; readonly call: number; input: string }
+  | { readonly kind: "call"; readonly call: number; readonly input: CallInput }
 );
 
 type Speech = Extract<
@@ -165,7 +165,7 @@ class BlockWriter {
   #call({ index: call, id, name }: CallStarted): string {
     const index = this.#next++;
     const written = this.#closeComplete();
-    this.#open.push({ index, kind: "call", call, input: "" });
+    this.#open.push({ index, kind: "call", call, input: new CallInput() });
     return written + started(index, JSON.stringify({ type: "tool_use", id, name, input: {} }));
   }
 
@@ -173,7 +173,7 @@ class BlockWriter {
   #closeComplete(): string {
     let written = "";
     for (const block of this.#open.splice(0))
-      if (block.kind === "call" && !isWhole(block.input)) this.#open.push(block);
+      if (block.kind === "call" && !block.input.isWhole()) this.#open.push(block);
       else written += stop(block.index);
     return written;
   }
@@ -182,7 +182,7 @@ class BlockWriter {
     if (piece === "") return "";
     for (const block of this.#open)
       if (block.kind === "call" && block.call === call) {
-        block.input += piece;
+        block.input.add(piece);
         return delta(block.index, "input_json", piece);
       }
     return "";
@@ -196,10 +196,40 @@ function thinkingIn(event: CompletionEvent): readonly SignedBlock[] {
   return Array.isArray(list) ? list.flatMap((entry) => signedBlock(entry) ?? []) : [];
 }
 
-/** Whether arguments are complete. A call without any may still get some. */
-function isWhole(input: string): boolean {
+/** The arguments of a call as they arrive. A call without any may still get some. */
+class CallInput {
+  #text = "";
+  #depth = 0;
+  #isInString = false;
+  #isEscaped = false;
+  /** Whether its outermost brace or bracket was closed. */
+  #isClosed = false;
+  #isWhole: boolean | null = null;
+
+  add(piece: string): void {
+    this.#text += piece;
+    for (const character of piece) this.#read(character);
+  }
+
+  /** Whether they are complete. They are parsed once, because an upstream could begin any number of blocks meanwhile. */
+  isWhole(): boolean {
+    if (!this.#isClosed) return false;
+    this.#isWhole ??= isJson(this.#text);
+    return this.#isWhole;
+  }
+
+  #read(character: string): void {
+    if (this.#isEscaped) this.#isEscaped = false;
+    else if (character === '"') this.#isInString = !this.#isInString;
+    else if (this.#isInString) this.#isEscaped = character === "\\";
+    else if (character === "{" || character === "[") this.#depth++;
+    else if (character === "}" || character === "]") this.#isClosed ||= --this.#depth === 0;
+  }
+}
+
+function isJson(text: string): boolean {
   try {
-    JSON.parse(input);
+    JSON.parse(text);
     return true;
   } catch {
     return false;
