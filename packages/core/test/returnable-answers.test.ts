@@ -113,11 +113,20 @@ describe("the state and details that a provider sends with its text", () => {
       state({
         reasoning_details: Array.from({ length: count }, (_, at) => ({ index: index + at, text })),
       });
+    const signed = (count: number, name: "data" | "text" = "data") =>
+      state({ reasoning_details: [{ [name]: Array.from({ length: count }, () => "x") }] });
+    const inCall = (count: number) =>
+      state({ extra_content: { any: Array.from({ length: count }, () => "x") } });
     const most = [
+      [signed(2_048), signed(2_048)],
+      [signed(20_000, "text")],
       [details(21_000, "")],
       Array.from({ length: 13 }, (_, part) => details(1, "x".repeat(200_000), part)),
     ];
     const more = [
+      [signed(4_097)],
+      [signed(4_096), inCall(1)],
+      [inCall(4_097)],
       [details(22_000, "")],
       Array.from({ length: 23 }, (_, part) => details(1_000, "", part * 1_000)),
       Array.from({ length: 14 }, (_, part) => details(1, "x".repeat(200_000), part)),

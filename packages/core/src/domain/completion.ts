@@ -88,7 +88,7 @@ type OpenPart =
     };
 
 type State = Extract<CompletionEvent, { type: "state" }>;
-const noState: StateSize = { values: 0, bytes: 0 };
+const noState: StateSize = { values: 0, bytes: 0, sealedTexts: 0 };
 
 type OpenCall = Extract<OpenPart, { type: "tool-call" }>;
 

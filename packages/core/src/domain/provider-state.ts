@@ -37,14 +37,33 @@ export const breakpointFields: ReadonlySet<string> = new Set([
 /** Fields that hold reasoning as plain text, which clients can read and change. */
 export const reasoningTextFields: ReadonlySet<string> = new Set(["reasoning_content", "reasoning"]);
 
+/** Members whose text only the provider can read, so it is sealed. */
+const opaqueMembers: ReadonlySet<string> = new Set([
+  "encrypted_content",
+  "signature",
+  "thought_signature",
+  "thoughtSignature",
+  "data",
+  "provider_metadata",
+]);
+
+/** Members of which every text is opaque, at any depth. */
+const opaqueFields: ReadonlySet<string> = new Set(["extra_content"]);
+
+/** Whether every text below a member is opaque. */
+export const isOpaqueField = (member: string): boolean => opaqueFields.has(member);
+
+/** Whether only the provider can read a text with the name of this member. */
+export const isOpaqueMember = (member: string): boolean => opaqueMembers.has(member);
+
 /** Members that arrive in pieces while a model thinks. The pieces of one entry form one text. */
 const piecedMembers: ReadonlySet<string> = new Set(["text", "thinking", "summary"]);
 
 /**
  * The most state that one message may have, both in a request and in an answer: clients couldn't send back more. It is large
- * enough for an answer that is all reasoning.
+ * enough for an answer that is all reasoning. Sealing and opening more texts would take too long.
  */
-export const maxMessageState = { bytes: 2_621_440, values: 65_536 } as const;
+export const maxMessageState = { bytes: 2_621_440, values: 65_536, sealedTexts: 4_096 } as const;
 
 /** How deeply one field of state may nest, so that a request can bring it back. */
 export const maxStateDepth = 32;
@@ -53,6 +72,8 @@ export interface StateSize {
   readonly values: number;
   /** The approximate bytes of the JSON text once every text in it is sealed. */
   readonly bytes: number;
+  /** Texts that are sealed. */
+  readonly sealedTexts: number;
 }
 
 /** Collects the state of a message or a tool call from its pieces. */
@@ -75,14 +96,17 @@ export function createStateFold(scale: StateSizeCounter = createStateSizeCounter
         const before = collected.get(name);
         if (isList(value)) {
           const entries = before?.kind === "list" ? before.entries : [];
-          for (const entry of value) addEntry(entries, entry, scale);
+          for (const entry of value) addEntry(entries, entry, { field: name, scale });
           collected.set(name, { kind: "list", entries });
         } else if (isObject(value)) {
           const members = before?.kind === "object" ? before.members : new Map<string, Json>();
-          for (const [key, member] of Object.entries(value)) put(members, key, member, scale);
+          for (const [key, member] of Object.entries(value))
+            put(members, key, member, { field: name, scale });
           collected.set(name, { kind: "object", members });
         } else {
-          scale.replace(before?.kind === "value" ? before.value : undefined, value);
+          scale.replace(before?.kind === "value" ? before.value : undefined, value, {
+            field: name,
+          });
           collected.set(name, { kind: "value", value });
         }
       }
@@ -94,9 +118,15 @@ export function createStateFold(scale: StateSizeCounter = createStateSizeCounter
   };
 }
 
+/** Where a value belongs: to a field, and to a member of it or of one of its entries. */
+interface StatePlace {
+  readonly field: string;
+  readonly member?: string;
+}
+
 /** Measures the state that folds collect, with its pieces joined. */
 export interface StateSizeCounter {
-  replace(before: Json | undefined, after: Json): void;
+  replace(before: Json | undefined, after: Json, place: StatePlace): void;
   /** Counts a further piece of a text. */
   append(text: string): void;
   size(): StateSize;
@@ -106,23 +136,26 @@ export interface StateSizeCounter {
 const sealBytes = 64;
 
 export function createStateSizeCounter(): StateSizeCounter {
-  const sum = { values: 0, bytes: 0 };
-  const weigh = (value: Json, sign: 1 | -1): void => {
+  const sum = { values: 0, bytes: 0, sealedTexts: 0 };
+  const weigh = (name: string, value: Json, isOpaque: boolean, sign: 1 | -1): void => {
     sum.values += sign;
     sum.bytes += sign * 3;
-    if (isText(value)) sum.bytes += sign * (Buffer.byteLength(value) + sealBytes);
-    else if (isList(value)) for (const entry of value) weigh(entry, sign);
+    if (isText(value)) {
+      sum.bytes += sign * (Buffer.byteLength(value) + sealBytes);
+      if (isOpaque || isOpaqueMember(name)) sum.sealedTexts += sign;
+    } else if (isList(value)) for (const entry of value) weigh(name, entry, isOpaque, sign);
     else if (isObject(value))
       for (const [key, member] of Object.entries(value)) {
         sum.bytes += sign * (key.length + 3);
-        if (member !== undefined) weigh(member, sign);
+        if (member !== undefined) weigh(key, member, isOpaque || isOpaqueField(key), sign);
       }
   };
   return {
-    replace(before, after) {
+    replace(before, after, { field, member = field }) {
       if (before === after) return;
-      if (before !== undefined) weigh(before, -1);
-      weigh(after, 1);
+      const isOpaque = isOpaqueField(field) || isOpaqueField(member);
+      if (before !== undefined) weigh(member, before, isOpaque, -1);
+      weigh(member, after, isOpaque, 1);
     },
     append(text) {
       sum.bytes += Buffer.byteLength(text);
@@ -131,15 +164,28 @@ export function createStateSizeCounter(): StateSizeCounter {
   };
 }
 
+/** The size of state that arrived at once. */
+export function sizeOfState(fields: StateFields): StateSize {
+  const counter = createStateSizeCounter();
+  for (const [field, value] of Object.entries(fields))
+    if (value !== undefined) counter.replace(undefined, value, { field });
+  return counter.size();
+}
+
+interface MeasuredField {
+  readonly field: string;
+  readonly scale: StateSizeCounter;
+}
+
 function put(
   members: Map<string, Json>,
-  name: string,
+  member: string,
   value: Json | undefined,
-  scale: StateSizeCounter,
+  { field, scale }: MeasuredField,
 ): void {
   if (value === undefined) return;
-  scale.replace(members.get(name), value);
-  members.set(name, value);
+  scale.replace(members.get(member), value, { field, member });
+  members.set(member, value);
 }
 
 type Collected =
@@ -150,12 +196,13 @@ type Collected =
 /** The key of an entry that isn't an object. */
 const bare = "";
 
-function addEntry(entries: Map<string, Json>[], entry: Json, scale: StateSizeCounter): void {
+function addEntry(entries: Map<string, Json>[], entry: Json, measured: MeasuredField): void {
+  const { field, scale } = measured;
   const members = isObject(entry) ? definedMembers(entry) : new Map<string, Json>([[bare, entry]]);
   const last = entries.at(-1);
   if (last === undefined || !continues(last, members)) {
     entries.push(members);
-    scale.replace(undefined, entry);
+    scale.replace(undefined, entry, { field });
     return;
   }
   for (const [name, value] of members) {
@@ -163,7 +210,7 @@ function addEntry(entries: Map<string, Json>[], entry: Json, scale: StateSizeCou
     if (piecedMembers.has(name) && typeof before === "string" && typeof value === "string") {
       last.set(name, before + value);
       scale.append(value);
-    } else if (value !== null || before === undefined) put(last, name, value, scale);
+    } else if (value !== null || before === undefined) put(last, name, value, measured);
   }
 }
 

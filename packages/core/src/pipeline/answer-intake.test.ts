@@ -7,7 +7,7 @@ import { createAnswerIntake } from "./answer-intake.ts";
 const entry = { token: "a", logprob: -0.5, bytes: [97], top_logprobs: [] };
 const logprobs = { content: Array.from({ length: 10 }, () => entry) };
 
-const noState = { values: 0, bytes: 0 };
+const noState = { values: 0, bytes: 0, sealedTexts: 0 };
 
 /** The result of so many events with log probabilities, within 1,000 bytes. */
 function failureAfter(events: number, isKept: boolean): string | null {
@@ -72,11 +72,18 @@ describe("the limits of one answer", () => {
     expect(taken([state(Array.from({ length: 100_000 }, () => 0))])).toEqual(["too_much_state", 0]);
     expect(taken([state(nested(3))])).toEqual([null, 1]);
     const { failure } = createAnswerIntake(limits, true);
-    expect(failure(100, { values: 0, bytes: 1 })).toBeNull();
+    expect(failure(100, { values: 0, bytes: 1, sealedTexts: 0 })).toBeNull();
     const wide = createAnswerIntake(limits, true);
-    expect(wide.failure(0, { values: 1_000_000, bytes: 0 })?.reason).toBe("too_much_state");
+    expect(wide.failure(0, { values: 1_000_000, bytes: 0, sealedTexts: 0 })?.reason).toBe(
+      "too_much_state",
+    );
     const long = createAnswerIntake(limits, true);
-    expect(long.failure(0, { values: 0, bytes: 100_000_000 })?.reason).toBe("too_much_state");
+    expect(long.failure(0, { values: 0, bytes: 100_000_000, sealedTexts: 0 })?.reason).toBe(
+      "too_much_state",
+    );
+    const sealed = createAnswerIntake(limits, true);
+    const many = { values: 0, bytes: 0, sealedTexts: 4_097 };
+    expect(sealed.failure(0, many)?.reason).toBe("too_much_state");
     const large = createAnswerIntake(limits, true);
     expect(large.failure(101, noState)?.reason).toBe("answer_too_large");
   });

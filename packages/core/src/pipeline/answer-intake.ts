@@ -9,6 +9,7 @@ import {
   type StateFields,
   type StateSize,
   type SurrogateJoiner,
+  sizeOfState,
 } from "../domain/provider-state.ts";
 import { forbiddenKeys } from "../kernel/json-guard.ts";
 import { hasMoreValues, isShallow, jsonBytes, returnableJson } from "../kernel/returnable-json.ts";
@@ -99,9 +100,7 @@ function createBounds(
           return logprobBytes > limits.answerBytes ? beyond("too_many_logprobs") : null;
         case "state":
           if (!isShallow(event.fields, maxStateDepth + 1)) return beyond("too_deep");
-          return hasMoreValues(event.fields, maxMessageState.values)
-            ? beyond("too_much_state")
-            : null;
+          return isTooMuchAtOnce(event.fields) ? beyond("too_much_state") : null;
         case "shown":
           if (!event.entries.every((entry) => isShallow(entry, maxStateDepth)))
             return beyond("too_deep");
@@ -121,8 +120,19 @@ function createBounds(
   };
 }
 
-function isTooMuchState({ values, bytes }: StateSize): boolean {
-  return values > maxMessageState.values || bytes > maxMessageState.bytes;
+function isTooMuchState({ values, bytes, sealedTexts }: StateSize): boolean {
+  return (
+    values > maxMessageState.values ||
+    bytes > maxMessageState.bytes ||
+    sealedTexts > maxMessageState.sealedTexts
+  );
+}
+
+/** Whether one event has too much state to be sealed. Few events have many values, and only those are measured. */
+function isTooMuchAtOnce(fields: StateFields): boolean {
+  const { values, sealedTexts } = maxMessageState;
+  if (!hasMoreValues(fields, sealedTexts)) return false;
+  return hasMoreValues(fields, values) || sizeOfState(fields).sealedTexts > sealedTexts;
 }
 
 const bytesPerNumber = Float64Array.BYTES_PER_ELEMENT;

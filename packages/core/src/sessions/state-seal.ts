@@ -1,4 +1,4 @@
-import type { StateFields } from "../domain/provider-state.ts";
+import { isOpaqueField, isOpaqueMember, type StateFields } from "../domain/provider-state.ts";
 import { hmacKey, hmacSha256, sameDigest } from "../kernel/digest.ts";
 import type { Json } from "../kernel/stable-json.ts";
 
@@ -65,17 +65,6 @@ function decoded(text: string): string | null {
   }
 }
 
-/** Members whose text only the provider can read. In `extra_content`, this is true of every text. */
-const opaqueMembers: ReadonlySet<string> = new Set([
-  "encrypted_content",
-  "signature",
-  "thought_signature",
-  "thoughtSignature",
-  "data",
-  "provider_metadata",
-]);
-const opaqueFields: ReadonlySet<string> = new Set(["extra_content"]);
-
 /** Replaces every text that only the provider can read. If `replace` returns null, the whole value becomes undefined. */
 export function mapOpaque(
   name: string,
@@ -84,7 +73,7 @@ export function mapOpaque(
 ): Json | undefined {
   const walk = (key: string, at: Json, isOpaque: boolean): Json | undefined => {
     if (typeof at === "string")
-      return at !== "" && (isOpaque || opaqueMembers.has(key)) ? (replace(at) ?? undefined) : at;
+      return at !== "" && (isOpaque || isOpaqueMember(key)) ? (replace(at) ?? undefined) : at;
     if (typeof at !== "object" || at === null) return at;
     if (isList(at)) {
       const list: Json[] = [];
@@ -98,13 +87,13 @@ export function mapOpaque(
     const members: Record<string, Json> = {};
     for (const [member, given] of Object.entries(at)) {
       if (given === undefined) continue;
-      const walked = walk(member, given, isOpaque || opaqueFields.has(member));
+      const walked = walk(member, given, isOpaque || isOpaqueField(member));
       if (walked === undefined) return undefined;
       members[member] = walked;
     }
     return members;
   };
-  return walk(name, value, opaqueFields.has(name));
+  return walk(name, value, isOpaqueField(name));
 }
 
 /** Fields as the client may see them, with texts that only the provider can read sealed. */

@@ -132,6 +132,12 @@ export const answerShapes: Readonly<Record<string, AnswerShape>> = {
   "more provider state than allowed": streamed(4, () =>
     delta({ content: "a", reasoning_details: [{ data: Array(150_000).fill(1) }] }),
   ),
+  "provider state in the most sealed texts": streamed(2, () =>
+    delta({ content: "a", reasoning_details: [{ data: Array(2_048).fill("x") }] }),
+  ),
+  "provider state in more sealed texts than allowed": streamed(2, () =>
+    delta({ content: "a", reasoning_details: [{ data: Array(36_000).fill("x") }] }),
+  ),
   "large provider state": streamed(2, () =>
     delta({
       content: "a",
@@ -141,6 +147,15 @@ export const answerShapes: Readonly<Record<string, AnswerShape>> = {
   "plain: provider state with the most values allowed": plain(() =>
     JSON.stringify({ content: "a", reasoning_details: entries(21_800, 0) }),
   ),
+  "plain: provider state in more sealed texts than allowed": {
+    ...plain(
+      () =>
+        JSON.stringify({ content: "a", reasoning_details: [{ data: Array(36_000).fill("x") }] }),
+      undefined,
+      502,
+    ),
+    isLeftOutByAiSdk: true,
+  },
   "plain: more provider state than allowed": {
     ...plain(
       () => JSON.stringify({ content: "a", reasoning_details: [{ data: Array(390_000).fill(1) }] }),
