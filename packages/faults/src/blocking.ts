@@ -42,6 +42,11 @@ const endpoints = [
     asked: { messages: [{ role: "user", content: "Hi" }] },
   },
   { endpoint: " (responses)", path: "/v1/responses", asked: { input: "Hi" } },
+  {
+    endpoint: " (messages)",
+    path: "/v1/messages",
+    asked: { messages: [{ role: "user", content: "Hi" }], max_tokens: 1_000 },
+  },
 ] as const;
 
 /** The answer shapes through both kinds of provider, with the same upstream. */

@@ -97,6 +97,13 @@ export const answerShapes: Readonly<Record<string, AnswerShape>> = {
   "tool calls with long numbers": streamed(4, (index) =>
     delta({ tool_calls: [call(index, `{"a":1${"0".repeat(upstreamEventBytes - frame)}}`)] }),
   ),
+  "many parts after a call without an end": streamed(answerParts, (index) =>
+    delta(
+      index < 2
+        ? { tool_calls: [call(0, `[${"1,".repeat(upstreamEventBytes / 2 - frame)}`)] }
+        : { content: "x", refusal: "y" },
+    ),
+  ),
   "many parts": streamed(answerParts, (index) =>
     delta(
       index % 2 === 0 ? { content: "x".repeat(3_000) } : { reasoning_content: "y".repeat(3_000) },
