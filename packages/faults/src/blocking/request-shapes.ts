@@ -4,7 +4,7 @@ import { defaultLimits } from "./limits.ts";
 /** The largest accepted request of one shape. */
 export interface RequestShape {
   readonly name: string;
-  readonly path: "/v1/chat/completions" | "/v1/responses";
+  readonly path: "/v1/chat/completions" | "/v1/responses" | "/v1/messages";
   /** A request that is sent before this one, which refers to its response or continues its Session. */
   readonly before?: () => string;
   /** `earlier` is the opaque part of the earlier response's id. */
@@ -26,6 +26,11 @@ const responses = (name: string, input: () => readonly object[]): RequestShape =
   name: `responses: ${name}`,
   path: "/v1/responses",
   body: () => inputOf(input()),
+});
+const anthropic = (name: string, members: () => object): RequestShape => ({
+  name: `messages: ${name}`,
+  path: "/v1/messages",
+  body: () => JSON.stringify({ model, max_tokens: 1_000, ...members() }),
 });
 const referring = (
   name: string,
@@ -70,6 +75,12 @@ const signedCall = (index: number): object => ({
   extra_content: {
     google: { thought_signature: `tg1:${"A".repeat(22)}:up%2Fvendor:${"s".repeat(1_500)}` },
   },
+});
+const toolUse = (index: number, given: object): object => ({
+  type: "tool_use",
+  id: `call_${index}`,
+  name: "f",
+  input: given,
 });
 const deep = (depth: number): string => `${"[".repeat(depth)}1${"]".repeat(depth)}`;
 const wide = (width: number): object =>
@@ -274,4 +285,67 @@ export const requestShapes: readonly RequestShape[] = [
       })),
     }),
   ),
+  anthropic("many blocks", () => ({
+    messages: [user(times(values / 3 - 100, () => ({ type: "text", text: "x" })))],
+  })),
+  anthropic("many blocks of instructions", () => ({
+    system: times(values / 3 - 100, () => ({ type: "text", text: "x" })),
+    messages: [user("Hi")],
+  })),
+  anthropic("many tool results", () => ({
+    messages: [
+      user("Hi"),
+      { role: "assistant", content: times(1, () => toolUse(0, {})) },
+      user(
+        times(values / 4 - 100, () => ({
+          type: "tool_result",
+          tool_use_id: "call_0",
+          content: "x",
+        })),
+      ),
+    ],
+  })),
+  {
+    ...anthropic("tool input of many values, with a long number", () => ({})),
+    body: () =>
+      JSON.stringify({
+        model,
+        max_tokens: 1_000,
+        messages: [
+          user("Hi"),
+          { role: "assistant", content: [toolUse(0, { list: times(values - 200, () => 1) })] },
+        ],
+      }).replace("[1,", "[1234567890123456789,"),
+  },
+  anthropic("tool input of many members, call by call", () => ({
+    messages: times(6, (message) => [
+      user("Hi"),
+      {
+        role: "assistant",
+        content: times(64, (at) => toolUse(message * 64 + at, wide(80))),
+      },
+    ]).flat(),
+  })),
+  anthropic("many thoughts without a valid seal", () => ({
+    messages: [
+      user("Hi"),
+      {
+        role: "assistant",
+        content: times(20_000, () => ({
+          type: "thinking",
+          thinking: "",
+          signature: `tg1:${"A".repeat(22)}:up%2Fvendor:s`,
+        })),
+      },
+      user("Hi"),
+    ],
+  })),
+  anthropic("many tools with examples", () => ({
+    messages: [user("Hi")],
+    tools: times(tools, (index) => ({
+      name: `f${index}`,
+      input_schema: { type: "object", properties: wide(100) },
+      input_examples: times(8, () => wide(20)),
+    })),
+  })),
 ];
