@@ -93,6 +93,14 @@ describe("the fetch of the function form", () => {
     expect(inspect(thrown)).not.toContain("is bad");
   });
 
+  it("S15: drops a code and a field that quote the credential", async () => {
+    const error = { code: "sk-platform-secret", param: "key.sk-platform" };
+    const bytes = answer("application/json", JSON.stringify({ error }), 400);
+    const { thrown } = await callUpstream(anthropic.connect, ({ send }) => send(bytes));
+    expect(thrown).toMatchObject({ status: 400, code: null, param: null });
+    expect(inspect(thrown)).not.toContain("sk-platform");
+  });
+
   it("refuses a model name that changes the request's URL", async () => {
     for (const upstreamName of ["../../v2/secret", "a?b", "a#b", "%2e%2e"]) {
       const { upstream, thrown } = await callUpstream(google.connect, () => {}, { upstreamName });

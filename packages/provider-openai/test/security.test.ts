@@ -173,6 +173,7 @@ describe("an upstream's error", () => {
       ],
       ["Your key sk-platform-secret", "account 42", [null, null]],
       ["sk-platform-secret", "x-sk-platform-secret-y", [null, null]],
+      ["sk-platform-sec", "key.tform-secret", [null, null]],
       [429, { a: 1 }, [null, null]],
       ["x".repeat(65), "", [null, null]],
     ] as const) {

@@ -3,7 +3,7 @@ import type { CompletionRequest } from "../domain/completion-request.ts";
 import type { EmbeddingRequest } from "../domain/embedding.ts";
 import type { Message } from "../domain/message.ts";
 import type { ConnectionOwnership, TargetStrategy } from "../domain/policy-decision.ts";
-import { errorText } from "../domain/provider-error-text.ts";
+import { errorText, quotesSecret } from "../domain/provider-error-text.ts";
 import { type JsonBounds, measureJson } from "../kernel/measure-json.ts";
 import type { Json } from "../kernel/stable-json.ts";
 
@@ -272,7 +272,7 @@ export class ProviderError extends Error {
       readonly param?: string | null;
       /** The upstream's error text, or the body of its error response. See `errorText`. */
       readonly upstreamError?: unknown;
-      /** The credentials that the call used, to remove from `upstreamError`. */
+      /** The credentials that the call used, to remove from `upstreamError`, `code` and `param`. */
       readonly secrets?: readonly string[];
       readonly cause?: unknown;
     },
@@ -283,9 +283,10 @@ export class ProviderError extends Error {
     this.delivery = details.delivery;
     this.retryAfterMs = details.retryAfterMs ?? null;
     this.timedOut = details.timedOut ?? false;
-    this.code = details.code ?? null;
-    this.param = details.param ?? null;
-    this.#text = errorText(details.upstreamError, details.secrets);
+    const { code = null, param = null, secrets = [] } = details;
+    this.code = unlessQuoting(code, secrets);
+    this.param = unlessQuoting(param, secrets);
+    this.#text = errorText(details.upstreamError, secrets);
   }
 
   /** The upstream's own text, bounded and without secrets: for the attempt's record, never for callers. */
@@ -293,11 +294,17 @@ export class ProviderError extends Error {
     return this.#text;
   }
 
-  /** Removes further credentials from the upstream's text. */
+  /** Removes further credentials from the upstream's text. Drops the code and the field if they quote one. */
   redact(secrets: readonly string[]): this {
     this.#text = errorText(this.#text, secrets);
-    return this;
+    const code = unlessQuoting(this.code, secrets);
+    const param = unlessQuoting(this.param, secrets);
+    return Object.assign(this, { code, param });
   }
+}
+
+function unlessQuoting(name: string | null, secrets: readonly string[]): string | null {
+  return name === null || quotesSecret(name, secrets) ? null : name;
 }
 
 const maxWaitMs = 3_600_000;

@@ -18,11 +18,20 @@ export function errorText(upstreamError: unknown, secrets: readonly string[] = [
     .toWellFormed();
   const line = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, " ");
   const whole = text.length > maxReadLength ? withoutLastWord(line) : line;
-  const unsent = secrets.flatMap(formsOf).reduce(redactSecret, whole);
+  const unsent = withoutSecrets(whole, secrets);
   const safe = withoutKeys(withoutMembers(withoutUserInfo(unsent)))
     .replace(/ {2,}/g, " ")
     .trim();
   return safe === "" ? null : cut(safe);
+}
+
+/** Whether a text contains 8 consecutive characters of a secret. */
+export function quotesSecret(text: string, secrets: readonly string[]): boolean {
+  return withoutSecrets(text, secrets) !== text;
+}
+
+function withoutSecrets(text: string, secrets: readonly string[]): string {
+  return secrets.flatMap(formsOf).reduce(redactSecret, text);
 }
 
 /** The message in a vendor's error body; the body itself if it has none. */
