@@ -124,7 +124,7 @@ describe.each(stores)("an Idempotency-Key on %s", (_, open) => {
         await expectFailure(answer, {
           code: "idempotency_mismatch",
           messagesType,
-          message: /different body or data class/,
+          message: /different body, data class or source/,
         });
       }
       expect(test.provider.calls).toHaveLength(1);

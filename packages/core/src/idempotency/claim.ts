@@ -76,7 +76,7 @@ export function claimedError({ found, openedAt }: EarlierClaim, now: number): Ga
     case "mismatch":
       return new GatewayError(
         "idempotency_mismatch",
-        `Another request already used this ${header}, with a different body or data class. Send a new key with a new request.`,
+        `Another request already used this ${header}, with a different body, data class or source. Send a new key with a new request.`,
       );
     case "in_progress":
       // As long as the first request has taken so far, so that the waits grow with it.

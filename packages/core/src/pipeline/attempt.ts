@@ -526,7 +526,7 @@ function pull(answer: ProviderAnswer, sink: AnswerSink): () => void {
 }
 
 function neverSent(): ProviderError {
-  return new ProviderError("The provider did not send the request in time.", {
+  return new ProviderError("The request could not be sent to the provider in time.", {
     reason: "connect_timeout",
     delivery: "not-sent",
     timedOut: true,

@@ -158,7 +158,7 @@ interface Target {
 }
 
 /** Words of refusals of an idempotency key. Errors of Messages have no code. */
-const mismatch = "different body or data class";
+const mismatch = "different body, data class or source";
 const running = "still running";
 const interrupted = "was interrupted";
 const refusals: readonly string[] = [mismatch, running, interrupted];
