@@ -41,7 +41,7 @@ export interface GatewayOptions<Gateway extends string = string> {
   readonly dataClasses?: readonly string[];
   /** Prices by full model id, or a price book such as a catalog. Configured prices take precedence over a book. */
   readonly prices?: PriceBook | PriceTable;
-  /** Seals customers' credentials (section 5.1). Required if a provider is customer-owned. */
+  /** Seals customers' credentials. Required if a provider is customer-owned. */
   readonly secrets?: SecretKeys | SecretBox;
   /** Bounds on requests and answers; see `Limits` for each. */
   readonly limits?: Partial<Limits>;
@@ -64,7 +64,7 @@ export interface GatewayOptions<Gateway extends string = string> {
    * How to treat an answer whose client left. By default Tollgate keeps reading answers whose cost isn't known before
    * their end: plain ones for `deadlines.plainAnswer`, and streams of models known to reason for `deadlines.drain`. It
    * aborts all other streams. `abort` aborts every answer, `drain` keeps reading every answer. At most `limits.drains`
-   * answers are read on at once.
+   * answers are read this way at once.
    */
   readonly onDisconnect?: "abort" | "drain";
   /**
@@ -74,12 +74,14 @@ export interface GatewayOptions<Gateway extends string = string> {
   readonly toolOutputs?: "text" | "parts";
   /**
    * How Sessions are found. `leadingSystem` is the place of the system and developer messages at the start of a conversation.
-   * Default `history`: they belong to it, so a change of one begins a new Session (section 3). `apart`: they are
-   * instructions of each Step, as the `system` of Messages is, for agents that put the time into them. A key may say
-   * something else.
+   * Default `history`: they are part of it, so a change to one begins a new Session. `apart`: they are instructions of
+   * each Step, like the `system` of Messages, for agents that put the time into them. An API key can override it.
    */
   readonly sessions?: { readonly leadingSystem?: LeadingSystem };
-  /** The prefix of the two headers of section 5.3 and of `X-Service-Model`. Default `X-Service-`. */
+  /**
+   * The prefix of the headers `X-Service-Data-Sensitivity`, `X-Service-Policy-Decision-Id`, `X-Service-Model` and
+   * `X-Service-Token-Count`. Default `X-Service-`.
+   */
   readonly headerPrefix?: string;
   /** Identifies the caller before the API key is checked: users already signed in to your app don't need a key. */
   readonly authenticate?: Authenticate;
@@ -88,10 +90,11 @@ export interface GatewayOptions<Gateway extends string = string> {
    * is degraded if a leaf waits longer than `alarmAfter` (60 s). Other processes may seal the same logs.
    */
   readonly evidence?: { readonly signer: EvidenceSigner; readonly alarmAfter?: Duration };
-  /** Called with every event. Their errors are ignored. */
+  /** Functions that get every event. Errors they throw are ignored. */
   readonly observers?: readonly Observer[];
   /**
-   * Gives each attempt its W3C Trace Context, after its `attempt.started`. Only providers made with `trace: "send"` send it.
+   * Returns the W3C `traceparent` header of each attempt, after the event `attempt.started`. Only providers made with
+   * `trace: "send"` send it.
    * Default: none.
    */
   readonly traceparent?: TraceParent;

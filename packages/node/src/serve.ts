@@ -92,7 +92,7 @@ function requireServeOptions(options: ServeOptions): ServeOptions {
 /**
  * Serves a gateway over HTTP with the limits of `ServerLimits`. Resolves when it listens.
  * @throws GatewayError `invalid_configuration`, with every problem and its path
- * @throws the system's error if it can't listen on the address (`EADDRINUSE`, `EACCES`, …)
+ * @throws Error if it can't listen on the address (`EADDRINUSE`, `EACCES`, …)
  */
 export async function serve(
   gateway: FetchHandler | AnswerHandler,

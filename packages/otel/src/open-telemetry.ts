@@ -14,8 +14,8 @@ export interface Telemetry {
 }
 
 /**
- * Reports a gateway's events as spans and metrics, named as OpenTelemetry's conventions for generative AI name them
- * (section 5 of the specification lists the events). Never reports content, credentials, labels or headers.
+ * Reports a gateway's events as spans and metrics, with the names of OpenTelemetry's conventions for generative AI. Never
+ * reports content, credentials, labels or headers.
  *
  * @example
  * const telemetry = openTelemetry();

@@ -46,7 +46,7 @@ export interface ResealResult {
   readonly failed: number;
 }
 
-/** Customer-owned connections: the Gateway API keys that organizations bring themselves (section 5.1). */
+/** Customer-owned connections: the Gateway API keys that organizations bring themselves. */
 export interface Connections {
   /**
    * Seals an organization's credential and replaces the one it had. Applies to the next request in this process, and within

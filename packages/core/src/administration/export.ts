@@ -6,7 +6,7 @@ import type { GatewayContext } from "../pipeline/context.ts";
 import type { Page, Paging } from "./list.ts";
 import { organizationsOf } from "./tenant.ts";
 
-/** `csv`: RFC 4180 in UTF-8, with a header. `jsonl`: one JSON record per context. */
+/** `csv`: RFC 4180 in UTF-8, with a header. `jsonl`: one JSON record per line. */
 export type ExportFormat = "csv" | "jsonl";
 
 /** The format of an export. */

@@ -123,7 +123,7 @@ export interface CreatedKey {
 }
 
 /**
- * API keys, the credentials of applications (section 5.1). Every change is recorded with its actor, in the transaction that
+ * API keys, the credentials of applications. Every change is recorded with its actor, in the transaction that
  * makes it. An invalid argument is a GatewayError `invalid_argument` and changes nothing.
  */
 export interface Keys {

@@ -16,7 +16,7 @@ import {
 } from "./schemas.ts";
 import { type OrganizationScope, tenantOf, toIso } from "./tenant.ts";
 
-/** A persisted transcript of API calls (section 2.8). Times are ISO 8601. */
+/** A persisted transcript of API calls. Times are ISO 8601. */
 export interface SessionRecord extends Omit<Session, "createdAt" | "updatedAt"> {
   readonly createdAt: string;
   readonly updatedAt: string;

@@ -212,7 +212,7 @@ function listPricesOf(
   return listPrices(usage, price, { served: end?.serviceTier ?? null, tiers: serviceTiers });
 }
 
-/** A successful completion (section 1), with its usage, cost and API key. */
+/** A successful completion, with its usage, cost and API key. */
 export interface ActivityRecord
   extends Omit<StepRecord, "attempts" | "outcome" | "reason" | "head" | "replyHead"> {
   readonly gateway: string;

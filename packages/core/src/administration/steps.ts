@@ -77,7 +77,7 @@ export interface Steps {
   reprice(filter: StepFilter, repricing: RepriceOptions, paging?: Paging): List<RepricedAttempt>;
   /**
    * Streams Steps as a UTF-8 file of any size, newest first, one organization after the other. Reads a page of 250 records
-   * when the consumer asks for more, and stops when it cancels. `jsonl` has whole records. `csv` has one context per record,
+   * when the consumer asks for more, and stops when it cancels. `jsonl` has whole records. `csv` has one line per record,
    * with the columns in the order of the reference; it puts an apostrophe before text that a spreadsheet would take for a
    * formula. If the store fails, the stream errors.
    * @throws GatewayError `invalid_argument`, synchronously

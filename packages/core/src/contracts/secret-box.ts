@@ -6,7 +6,7 @@ export interface WrappedKey {
 }
 
 /**
- * Wraps the data keys that encrypt customers' credentials (section 5.1), for example with a key management service or an
+ * Wraps the data keys that encrypt customers' credentials, for example with a key management service or an
  * HSM, so that the key-encryption keys don't have to be kept where the database is. Each call may take 5 seconds. If it
  * rejects or takes longer, only that credential is unavailable. Its error isn't shown to anyone.
  */

@@ -111,7 +111,7 @@ export interface MessageTexts {
   slice(start: number): readonly string[];
 }
 
-/** The request's messages as the Session rules of section 3 use them. */
+/** The request's messages as the rules that find its Session use them. */
 export interface TranscriptIntent {
   readonly sessionId: string | null;
   readonly turnId: string | null;
@@ -137,7 +137,7 @@ export interface TranscriptIntent {
   readonly expectedSession?: SessionFacts | null;
 }
 
-/** The input of the Session rules of section 3, which determine the Session of a request. */
+/** The input of the rules that determine the Session of a request. */
 export interface SessionLookup extends Pick<StepIntent, "owner" | "source"> {
   readonly transcript: Pick<
     TranscriptIntent,

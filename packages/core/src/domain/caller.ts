@@ -1,6 +1,6 @@
 import type { LeadingSystem } from "./api-key.ts";
 
-/** Who something belongs to: the organization, the user and the API key (section 5.2). */
+/** Who something belongs to: the organization, the user and the API key. */
 export interface Owner {
   readonly organizationId: string;
   readonly userId: string;

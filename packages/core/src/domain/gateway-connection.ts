@@ -1,4 +1,4 @@
-/** The fact that an organization reaches a gateway with its own Gateway API key (section 5.1), without the key itself. */
+/** The fact that an organization reaches a gateway with its own Gateway API key, without the key itself. */
 export interface GatewayConnection {
   readonly id: string;
   readonly organizationId: string;

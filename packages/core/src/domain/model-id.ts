@@ -1,5 +1,5 @@
 /**
- * A model identifier `<gateway>/<vendor>/<model>`. The model's own name may contain `/` (section 1). Ids are compared
+ * A model identifier `<gateway>/<vendor>/<model>`. The model's own name may contain `/`. Ids are compared
  * character by character, but patterns that select them ignore ASCII case.
  */
 export interface ModelId {

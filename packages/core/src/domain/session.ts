@@ -1,4 +1,4 @@
-/** A persisted transcript of API calls (section 2.8). */
+/** A persisted transcript of API calls. */
 export interface Session {
   readonly id: string;
   readonly organizationId: string;

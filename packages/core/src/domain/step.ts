@@ -112,7 +112,7 @@ export interface Step {
   readonly decisionId: string;
   readonly sessionId: string | null;
   readonly turnId: string | null;
-  /** The count of assistant messages after the last user message in the POST (section 2.8). */
+  /** The count of assistant messages after the last user message in the POST. */
   readonly stepNumber: number | null;
   /** At most 33 names of at most 64 characters each. Further names are counted under `…`. */
   readonly droppedFields: DroppedFields;

@@ -1,4 +1,4 @@
-/** A stored response (section 2.7). Later requests can retrieve it, continue it, and refer to its items. */
+/** A stored response. Later requests can retrieve it, continue it, and refer to its items. */
 export interface StoredResponse {
   readonly id: string;
   readonly organizationId: string;

@@ -16,7 +16,7 @@ export interface UsageDetails {
   readonly imageOutputTokens?: number;
 }
 
-/** Tokens of one attempt or one Step. The total is always prompt plus completion (section 2.4). */
+/** Tokens of one attempt or one Step. The total is always prompt plus completion. */
 export interface Usage extends UsageDetails {
   readonly promptTokens: number;
   readonly completionTokens: number;
