@@ -5,7 +5,10 @@ import { CallDeclined } from "./circuit-breaker.ts";
 export interface RetryRules {
   /** How many more attempts to make on the same model. */
   readonly max: number;
-  /** Milliseconds before the first retry. Doubles with each further one. */
+  /**
+   * The longest wait before the first retry, in milliseconds. Doubles with each further one. The wait is a random time
+   * between half of that and all of it.
+   */
   readonly backoff: number;
   /** If the wait would be longer than this, Tollgate doesn't retry. Milliseconds. */
   readonly maxWait: number;
