@@ -21,6 +21,7 @@ import {
   type TranscriptPart,
   type UsageHour,
   type UsageRepository,
+  yieldToEventLoop,
 } from "@tollgate/core/store";
 import {
   deleteResponse,
@@ -44,6 +45,7 @@ import {
   type StepRow,
   turnOf,
 } from "./state.ts";
+import type { RowWithCursor } from "./table.ts";
 import { viewOf } from "./view.ts";
 
 export function createSessionRepository(state: State, carryOut: CarryOut): SessionRepository {
@@ -152,10 +154,18 @@ export function createUsageRepository(state: State): UsageRepository {
     async steps({ organizationId, to = Number.POSITIVE_INFINITY }, paging) {
       const matches = ({ record }: StepRow) => record.step.openedAt < to;
       const query = { direction: "oldest-first", tenant: organizationId, matches } as const;
-      const { data } = state.steps.pageWithCursors(query, paging);
+      const found: RowWithCursor<StepRow>[] = [];
+      // A page may end early, but what is missing here counts as folded.
+      for (let { cursor, limit } = paging; ; limit = paging.limit - found.length) {
+        const page = state.steps.pageWithCursors(query, { ...paging, cursor, limit });
+        found.push(...page.data);
+        cursor = page.nextCursor;
+        if (cursor === null || found.length === paging.limit) break;
+        await yieldToEventLoop();
+      }
       return {
-        steps: data.map(({ row }) => row.record.step),
-        cursorOf: (index) => data[index]?.cursor ?? "",
+        steps: found.map(({ row }) => row.record.step),
+        cursorOf: (index) => found[index]?.cursor ?? "",
       };
     },
     async add({ organizationId, after, mark, hours }) {

@@ -36,7 +36,8 @@ interface RowsQuery<Row> {
   readonly matches?: (row: Row) => boolean;
 }
 
-interface RowWithCursor<Row> {
+/** A row, and the cursor that continues after it. */
+export interface RowWithCursor<Row> {
   readonly row: Row;
   readonly cursor: string;
 }

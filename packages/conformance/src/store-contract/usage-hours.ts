@@ -89,6 +89,19 @@ export function usageHourTests(test: ContractTest): void {
     expect(await read(start + 2 * hourMs, 2)).toEqual(inOrder.slice(0, 3));
   });
 
+  test("returns the Steps to fold, however many Steps other organizations have", async ({
+    store,
+    intents,
+  }) => {
+    const other = createIntents("globex");
+    await store.keys.insert(other.key());
+    for (let at = 0; at < 3; at++) await settle(store, other, { hour: at, model: "m", cost: 1 });
+    await settle(store, intents, { hour: 1, model: "own", cost: 1 });
+    const paging = { ...all, maxScanned: 1 };
+    const { steps } = await store.usage.steps({ organizationId: "acme" }, paging);
+    expect(steps.map(({ attempts }) => attempts.at(-1)?.model)).toEqual(["own"]);
+  });
+
   test("selects hours by time, page by page", async ({ store }) => {
     const hours = [0, 0, 1, 2, 3].flatMap((hour, at) =>
       hoursFor(`h${at}`, start + hour * hourMs, []),
