@@ -6,7 +6,7 @@ import {
   type SessionMatch,
   type TranscriptPart,
 } from "@tollgate/core/store";
-import { chainHead, chainLength, commonPrefix } from "./chain.ts";
+import { chainHead, chainLength, chainSlice, commonPrefix } from "./chain.ts";
 import { isOwnedBy, type PartRecord, type SessionState, type SessionView } from "./model.ts";
 
 /** Where a request's messages belong. */
@@ -65,9 +65,25 @@ function continueNamed(view: SessionView, session: SessionState, chain: Uint8Arr
     descendsFrom(view, match, session),
   );
   if (branch) return { kind: "continue", session: branch };
-  const commonLength = commonPrefix(chainOf(view, session), chain);
-  const historyFromSessionId = storesBefore(view, session, commonLength)?.id ?? null;
-  return { kind: "branch", origin: session, commonLength, historyFromSessionId };
+  return { kind: "branch", origin: session, ...sharedHistory(view, session, chain) };
+}
+
+/**
+ * How much of a Session's history a request begins with, and the Session that stores the end of that. Reads from the end,
+ * where most requests diverge: a chain value depends on all before it, so what comes before a shared one is shared.
+ */
+function sharedHistory(
+  view: SessionView,
+  session: SessionState,
+  chain: Uint8Array,
+): Pick<SessionState, "commonLength" | "historyFromSessionId"> {
+  let end = session.length;
+  for (let at: SessionState | null = session; at; at = historyFrom(view, at)) {
+    const shared = commonPrefix(view.chainBefore(at, end), chainSlice(chain, at.commonLength));
+    if (shared > 0) return { commonLength: at.commonLength + shared, historyFromSessionId: at.id };
+    end = at.commonLength;
+  }
+  return { commonLength: 0, historyFromSessionId: null };
 }
 
 /** How many Sessions up a branch is still known to descend from another. */
@@ -86,12 +102,6 @@ function descendsFrom(
     at = sessionNamed(view, at, at.branchedFromSessionId);
   }
   return false;
-}
-
-/** The chain values of a Session's whole history. */
-function chainOf(view: SessionView, session: SessionState): Uint8Array {
-  const segments = lineageOf(view, session);
-  return Buffer.concat(segments.map((segment) => view.chainBefore(segment.session, segment.end)));
 }
 
 /** A request without ids continues a Session or creates one. It never branches. */
@@ -174,17 +184,6 @@ export function historyFrom(
   session: SessionState,
 ): SessionState | null {
   return sessionNamed(view, session, session.historyFromSessionId);
-}
-
-/** Of a Session and those that its history is read from, the nearest that stores messages before a position. */
-function storesBefore(
-  view: Pick<SessionView, "session">,
-  session: SessionState,
-  end: number,
-): SessionState | null {
-  let at: SessionState | null = end > 0 ? session : null;
-  while (at && at.commonLength >= end) at = historyFrom(view, at);
-  return at;
 }
 
 function sessionNamed(

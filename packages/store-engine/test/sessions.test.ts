@@ -97,6 +97,51 @@ it("a thousand branches, each of the last, are not read to branch once more", ()
   expect(reads).toBeLessThan(10);
 });
 
+it("a rewind reads a history from its end, however many Sessions store the rest", () => {
+  const sessions = new Map<string, SessionState>();
+  const own = new Map<string, Uint8Array>();
+  const shared = Array.from({ length: 300 }, (_, at) => digestOf(`message ${at}`));
+  let reads = 0;
+  const counting: View = {
+    ...viewOf({}),
+    session(_, id) {
+      reads++;
+      return sessions.get(id) ?? null;
+    },
+    chainBefore({ id, commonLength }, end) {
+      reads++;
+      return (own.get(id) ?? new Uint8Array()).subarray(0, (end - commonLength) * 32);
+    },
+  };
+  const branchOf = (name: string, from: string | null, length: number) => {
+    const { transcript, ...intent } = stepIntent(name);
+    const values = [...shared.slice(0, length), digestOf(`end of ${name}`)];
+    const { change } = openStep(counting, {
+      ...intent,
+      transcript: {
+        ...transcript,
+        messages: values.map(() => "{}"),
+        chain: Buffer.concat(values),
+        sessionId: from && `session of ${from}`,
+      },
+    });
+    const row = change.find(({ write }) => write === "insert session")?.row as SessionState;
+    sessions.set(row.id, row);
+    own.set(row.id, Buffer.concat(values.slice(row.commonLength)));
+    return row;
+  };
+  // Each shares one more message with the last one, so each stores a message of the history.
+  for (let at = 0; at < 300; at++) branchOf(`${at}`, at === 0 ? null : `${at - 1}`, at + 1);
+  reads = 0;
+  const rewound = { commonLength: 300, historyFromSessionId: "session of 299" };
+  expect(branchOf("rewound", "299", 300)).toMatchObject(rewound);
+  expect(reads).toBeLessThan(10);
+  const early = { commonLength: 2, historyFromSessionId: "session of 1" };
+  expect(branchOf("early", "299", 2)).toMatchObject(early);
+  const apart = { commonLength: 0, historyFromSessionId: null };
+  expect(branchOf("apart", "299", 0)).toMatchObject(apart);
+});
+
 it("a part of a transcript ends where a branch diverges", () => {
   const content = Buffer.from('[{"a":1},{"b":"]"},{"c":[2]}]');
   const part = { stepId: "s", kind: "request", count: 3, position: 4, content } as const;
