@@ -1,4 +1,5 @@
 import { nextTick } from "node:process";
+import { yieldToEventLoop } from "@tollgate/core/store";
 import { isBusy, maxPause, storeFailure } from "./failure.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -156,6 +157,8 @@ async function commitEach(
     return null;
   }
   for (const [place, member] of members.entries()) {
+    // Each commit waits for the disk, and the event loop with it.
+    await yieldToEventLoop();
     const locked = await commitGroup(commit, [member]);
     if (!locked) continue;
     for (const other of members.slice(place + 1)) other.reject(locked);

@@ -258,3 +258,29 @@ describe("known rows", () => {
     await expect(store.settleStep(stepSettlement("second"))).rejects.toThrow("Unknown Step");
   });
 });
+
+describe("a group in which a write fails", () => {
+  it("leaves the event loop to others between its commits", async () => {
+    const { store, watched } = await openWatched();
+    let turn = 0;
+    const count = (): void => {
+      turn++;
+      counting = setImmediate(count);
+    };
+    let counting = setImmediate(count);
+    const turns: number[] = [];
+    watched.commit = (commit) => {
+      turns.push(turn);
+      commit();
+    };
+    const failed = store.keys.change({ organizationId: "acme", id: "key" }, () => {
+      throw new Error("the check failed");
+    });
+    const opened = openSteps(store, ["first", "second", "third"]);
+    await expect(failed).rejects.toThrow("the check failed");
+    await opened;
+    clearImmediate(counting);
+    expect(turns).toHaveLength(3);
+    expect(new Set(turns).size).toBe(3);
+  });
+});
