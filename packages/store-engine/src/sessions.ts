@@ -61,9 +61,8 @@ function foundSession({ id, dataClasses }: SessionState, commonLength: number): 
 /** Continues a named Session or the branch of it that matches the request, or else starts a new branch. */
 function continueNamed(view: SessionView, session: SessionState, chain: Uint8Array): Assignment {
   if (isPrefix(session, chain)) return { kind: "continue", session };
-  const branch = sortedByLength(view.matchingBranches(session, chain)).find((match) =>
-    descendsFrom(view, match, session),
-  );
+  const matches = sortedByLength(view.matchingBranches(session, chain));
+  const branch = firstDescendant(view, session, matches);
   if (branch) return { kind: "continue", session: branch };
   return { kind: "branch", origin: session, ...sharedHistory(view, session, chain) };
 }
@@ -88,20 +87,26 @@ function sharedHistory(
 
 /** How many Sessions up a branch is still known to descend from another. */
 const maxGenerations = 100;
+/** How many Sessions are looked at for all branches together. */
+const maxAncestors = 300;
 
-/** Whether a Session of a tree branched from another one of it, directly or through others. */
-function descendsFrom(
+/** The first of the matching Sessions of a tree that branched from another one of it, directly or through others. */
+function firstDescendant(
   view: Pick<SessionView, "session">,
-  session: SessionState,
   ancestor: SessionState,
-): boolean {
-  if (ancestor.rootSessionId === null) return true;
-  let at: SessionState | null = session;
-  for (let generations = 0; at && generations < maxGenerations; generations++) {
-    if (at.branchedFromSessionId === ancestor.id) return true;
-    at = sessionNamed(view, at, at.branchedFromSessionId);
-  }
-  return false;
+  matches: readonly SessionState[],
+): SessionState | undefined {
+  if (ancestor.rootSessionId === null) return matches[0];
+  let left = maxAncestors;
+  return matches.find((match) => {
+    let at: SessionState | null = match;
+    for (let generations = 0; at && generations < maxGenerations && left > 0; generations++) {
+      if (at.branchedFromSessionId === ancestor.id) return true;
+      at = sessionNamed(view, at, at.branchedFromSessionId);
+      left--;
+    }
+    return false;
+  });
 }
 
 /** A request without ids continues a Session or creates one. It never branches. */

@@ -142,6 +142,43 @@ it("a rewind reads a history from its end, however many Sessions store the rest"
   expect(branchOf("apart", "299", 0)).toMatchObject(apart);
 });
 
+it("hundreds of branches that descend from others are not all traced to the root", () => {
+  const generations = 100;
+  const root = session("root", 1);
+  const named = session("named", 1, { rootSessionId: "root", branchedFromSessionId: "root" });
+  const sessions = new Map([root, named].map((one) => [one.id, one]));
+  const lineFrom = (from: string, name: string): SessionState => {
+    let last = from;
+    for (let at = 1; at < generations; at++) {
+      const branch = { rootSessionId: "root", branchedFromSessionId: last };
+      last = `${name} ${at}`;
+      sessions.set(last, session(last, 1, branch));
+    }
+    return session(name, 1, { rootSessionId: "root", branchedFromSessionId: last });
+  };
+  const others = Array.from({ length: 100 }, (_, at) => lineFrom("root", `other ${at}`));
+  const own = lineFrom("named", "own");
+  let reads = 0;
+  const followedFrom = (matches: readonly SessionState[]) => {
+    reads = 0;
+    const view: View = {
+      ...viewOf({}),
+      session(_, id) {
+        reads++;
+        return sessions.get(id) ?? null;
+      },
+      matchingBranches: () => matches,
+    };
+    const { transcript, ...intent } = stepIntent("next");
+    const named = { ...transcript, messages: ["{}"], chain: digestOf("x"), sessionId: "named" };
+    const { result } = openStep(view, { ...intent, transcript: named });
+    return result.opened ? result.sessionId : null;
+  };
+  expect(followedFrom([others[0], own].flatMap((one) => one ?? []))).toBe("own");
+  expect(followedFrom(others)).toBe("session of next");
+  expect(reads).toBeLessThan(320);
+});
+
 it("a part of a transcript ends where a branch diverges", () => {
   const content = Buffer.from('[{"a":1},{"b":"]"},{"c":[2]}]');
   const part = { stepId: "s", kind: "request", count: 3, position: 4, content } as const;
