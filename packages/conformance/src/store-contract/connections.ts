@@ -1,5 +1,5 @@
 import type { ConnectionQuery, SealedConnection, Store } from "@tollgate/core/store";
-import { expect } from "vitest";
+import { expect, vi } from "vitest";
 import { sha256 } from "./chain.ts";
 import type { ContractTest } from "./contract-test.ts";
 
@@ -54,7 +54,7 @@ export function connectionTests(test: ContractTest): void {
 
   test("removes a connection once, and only if its id matches", async ({ store, intents }) => {
     await store.connections.set({ connection: sealed(), leaf: intents.leaf("connection.set") });
-    const remove = (of: Partial<Pick<SealedConnection, "organizationId" | "gateway" | "id">>) =>
+    const remove = (of: Partial<Parameters<Store["connections"]["remove"]>[0]>) =>
       store.connections.remove({
         ...place,
         id: "connection-1",
@@ -64,6 +64,9 @@ export function connectionTests(test: ContractTest): void {
     expect(await remove({ organizationId: "globex" })).toBe(false);
     expect(await remove({ gateway: "other" })).toBe(false);
     expect(await remove({ id: "connection-2" })).toBe(false);
+    const check = vi.fn();
+    expect(await remove({ id: "connection-2", check })).toBe(false);
+    expect(check).not.toHaveBeenCalled();
     expect(await read(store)).not.toBeNull();
     expect(await remove({})).toBe(true);
     expect(await remove({})).toBe(false);

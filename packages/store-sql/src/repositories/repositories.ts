@@ -230,9 +230,11 @@ function* removeConnection(
   { organizationId, gateway, id, leaf, check }: ConnectionChange<"remove">,
 ): Script<boolean> {
   const place = { organization_id: organizationId, gateway, id };
-  const row = yield* get(found, { organization_id: organizationId, gateway });
-  if (row !== undefined) check?.(connectionFromRow(row));
-  if ((yield* run(connectionStatements.remove, place)) === 0) return false;
+  const row = yield* get(found, place);
+  const before = row === undefined ? null : connectionFromRow(row);
+  if (before?.id !== id) return false;
+  check?.(before);
+  yield* run(connectionStatements.remove, place);
   yield* insertLeaf(leaf);
   return true;
 }
