@@ -135,6 +135,31 @@ describe.each(stores)("sums by hour on %s", (_, open) => {
     ]);
   });
 
+  it("are brought up to date in turns between which other work runs", async () => {
+    const store = open();
+    /** How many organizations were folded in each turn of the event loop. */
+    const turns = [0];
+    const mark: Store["usage"]["mark"] = (id) => {
+      turns.push((turns.pop() ?? 0) + 1);
+      return store.usage.mark(id);
+    };
+    const usage = { ...store.usage, mark };
+    const { gateway } = await createTestGateway({ store: { ...store, usage } });
+    for (let at = 0; at < 150; at++)
+      await gateway.keys.create({ organizationId: `org ${at}`, userId: "ada", label: "l" });
+    let isOver = false;
+    const next = (): void => {
+      if (isOver) return;
+      turns.push(0);
+      setImmediate(next);
+    };
+    setImmediate(next);
+    await gateway.rollUp();
+    isOver = true;
+    expect(turns.reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(150);
+    expect(Math.max(...turns)).toBeLessThanOrEqual(100);
+  });
+
   it("give a series by hour or day, with how long attempts took", async () => {
     const clock = manualClock();
     const test = await createTestGateway({ store: open(), clock });

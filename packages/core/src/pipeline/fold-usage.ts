@@ -42,6 +42,8 @@ export async function foldUsage(context: GatewayContext, options: FoldOptions): 
     }
     after = page.at(-1) ?? "";
     if (page.length < organizationsPerPage) return { count, before };
+    // A store may answer without a turn of the event loop.
+    await yieldToEventLoop();
   }
 }
 
