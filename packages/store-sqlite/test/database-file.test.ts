@@ -248,3 +248,34 @@ it("isolates the failure of one write from the others of its group", async () =>
     (await store.steps.list({ organizationId: owner.organizationId }, page)).data,
   ).toHaveLength(2);
 });
+
+it("commits the writes of a failed group one by one, in turns between which other work runs", async () => {
+  const client = openClient(temporaryFile());
+  /** The number of commits in each turn of the event loop. */
+  const turns = [0];
+  const exec = (sql: string): void => {
+    if (sql === "COMMIT") turns.push((turns.pop() ?? 0) + 1);
+    client.exec(sql);
+  };
+  const store = sqliteStore({
+    client: { exec, prepare: (sql) => client.prepare(sql), close() {} },
+  });
+  await store.migrate();
+  await insertKey(store);
+  turns.length = 0;
+  let isOver = false;
+  const next = (): void => {
+    if (isOver) return;
+    turns.push(0);
+    setImmediate(next);
+  };
+  next();
+  const names = Array.from({ length: 20 }, (_, at) => `step ${at}`);
+  const results = await Promise.allSettled([
+    ...names.map((name) => store.openStep(stepIntent(name))),
+    store.settleStep(stepSettlement("unknown")),
+  ]);
+  isOver = true;
+  expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(20);
+  expect(turns.filter((commits) => commits > 0)).toEqual(names.map(() => 1));
+});
