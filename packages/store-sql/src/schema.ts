@@ -158,7 +158,7 @@ function steps({ text, integer, stepsTable, stepsBesides }: SqlDialect): readonl
   ];
 }
 
-function responses({ text, integer, bytes, keyedTable }: SqlDialect): readonly string[] {
+function responses({ text, integer, bytes, wideTable }: SqlDialect): readonly string[] {
   return [
     // A history is read through `built_on` to the root. A removed response that it needs has the expiry -1, or 0 once none does.
     // `inherited` holds the messages before a response whose predecessor was gone.
@@ -168,14 +168,14 @@ function responses({ text, integer, bytes, keyedTable }: SqlDialect): readonly s
       previous_response_id ${text}, built_on ${text}, idempotency_key ${bytes}, created_at ${integer} NOT NULL,
       expires_at ${integer} NOT NULL, inherited ${bytes} NOT NULL, messages ${bytes} NOT NULL,
       input ${bytes} NOT NULL, body ${bytes} NOT NULL,
-      PRIMARY KEY (organization_id, id))${keyedTable}`,
-    `CREATE INDEX responses_by_origin ON responses (organization_id, built_on)
+      PRIMARY KEY (organization_id, id))${wideTable}`,
+    `CREATE INDEX responses_by_origin ON responses (organization_id, built_on, id)
       WHERE built_on IS NOT NULL`,
     `CREATE INDEX responses_by_expiry ON responses (expires_at, organization_id, id)`,
   ];
 }
 
-function claims({ text, integer, bytes, keyedTable }: SqlDialect): readonly string[] {
+function claims({ text, integer, bytes, wideTable }: SqlDialect): readonly string[] {
   return [
     // Claims on idempotency keys. `idempotency_key` and `request` are digests. The last columns are the kept answer.
     `CREATE TABLE claims (
@@ -183,7 +183,7 @@ function claims({ text, integer, bytes, keyedTable }: SqlDialect): readonly stri
       idempotency_key ${bytes} NOT NULL, step_id ${text} NOT NULL, request ${bytes} NOT NULL,
       decision_id ${text} NOT NULL, data_class ${text} NOT NULL, opened_at ${integer} NOT NULL,
       state ${text} NOT NULL, expires_at ${integer}, model ${text}, headers ${text}, body ${bytes},
-      PRIMARY KEY (organization_id, key_id, endpoint, idempotency_key))${keyedTable}`,
+      PRIMARY KEY (organization_id, key_id, endpoint, idempotency_key))${wideTable}`,
     // The claims of open Steps don't expire.
     `CREATE INDEX claims_by_expiry ON claims
       (expires_at, organization_id, key_id, endpoint, idempotency_key, step_id)
