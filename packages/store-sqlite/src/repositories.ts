@@ -1,7 +1,6 @@
 import type {
   DecisionRepository,
   Owner,
-  ResponseRepository,
   Session,
   SessionQuery,
   SessionRepository,
@@ -9,12 +8,10 @@ import type {
   StorePaging,
 } from "@tollgate/core/store";
 import {
-  deleteResponse,
   findSession,
   isOwnedBy,
   type SessionState,
   type SessionView,
-  sweepResponses,
   sweepTranscripts,
 } from "@tollgate/store-engine";
 import {
@@ -24,14 +21,11 @@ import {
   continued,
   decisionColumns,
   decisionFromRow,
-  historyFromRows,
   lists,
   type PagedList,
   pageFrom,
   play,
   readRow,
-  responseFromRow,
-  responseStatements,
   type Script,
   type ScriptDatabase,
   SessionReads,
@@ -234,27 +228,4 @@ function decisionRowOf(row: unknown): object {
     refused_by: null,
     refusal: null,
   };
-}
-
-export function createResponseRepository(database: Database): ResponseRepository {
-  return {
-    get: (owner, id, at) =>
-      database.read((connection) => {
-        const row = connection.get(responseStatements.get, liveParameters(owner, id, at));
-        return row === undefined ? null : responseFromRow(row);
-      }),
-    history: (owner, id, at) =>
-      database.read((connection) => {
-        const rows = connection.all(responseStatements.history, liveParameters(owner, id, at));
-        return historyFromRows(rows);
-      }),
-    delete: (deletion) =>
-      database.erase(({ carryOut }) => carryOut((view) => deleteResponse(view, deletion))),
-    sweep: (query) =>
-      database.erase(({ carryOut }) => carryOut((view) => sweepResponses(view, query))),
-  };
-}
-
-function liveParameters({ organizationId, userId, keyId }: Owner, id: string, at: number) {
-  return { organization_id: organizationId, user_id: userId, key_id: keyId, id, at };
 }

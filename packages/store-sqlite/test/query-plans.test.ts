@@ -24,6 +24,7 @@ import {
 import { beforeAll, describe, expect, it } from "vitest";
 import { sqliteStore } from "../src/index.ts";
 import { ledgerStatements } from "../src/ledger.ts";
+import { sizeStatements } from "../src/response-repository.ts";
 import { sqliteDialect } from "../src/sqlite-dialect.ts";
 import { embeddingStatements } from "../src/step-row.ts";
 
@@ -121,6 +122,10 @@ describe("no statement of a request scans a table or all rows of an organization
     ]);
     expect(planOf(claimStatements.expired)).toEqual([
       "SEARCH claims USING COVERING INDEX claims_by_expiry (expires_at<?)",
+    ]);
+    expect(planOf(sizeStatements.responses)).toEqual(planOf(responseStatements.expired));
+    expect(planOf(sizeStatements.claims)).toEqual([
+      "SEARCH claims USING INDEX claims_by_expiry (expires_at<?)",
     ]);
   });
 

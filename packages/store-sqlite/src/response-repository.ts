@@ -1,0 +1,73 @@
+import { type Owner, type ResponseRepository, yieldToEventLoop } from "@tollgate/core/store";
+import { deleteResponse, keptExpiry, sweepResponses } from "@tollgate/store-engine";
+import { historyFromRows, readRow, responseFromRow, responseStatements } from "@tollgate/store-sql";
+import type { Database } from "./database.ts";
+import type { Transaction } from "./transaction.ts";
+
+export function createResponseRepository(database: Database): ResponseRepository {
+  return {
+    get: (owner, id, at) =>
+      database.read((connection) => {
+        const row = connection.get(responseStatements.get, liveParameters(owner, id, at));
+        return row === undefined ? null : responseFromRow(row);
+      }),
+    history: (owner, id, at) =>
+      database.read((connection) => {
+        const rows = connection.all(responseStatements.history, liveParameters(owner, id, at));
+        return historyFromRows(rows);
+      }),
+    delete: (deletion) =>
+      database.erase(({ carryOut }) => carryOut((view) => deleteResponse(view, deletion))),
+    sweep: (query) => sweepInParts(database, query),
+  };
+}
+
+function liveParameters({ organizationId, userId, keyId }: Owner, id: string, at: number) {
+  return { organization_id: organizationId, user_id: userId, key_id: keyId, id, at };
+}
+
+/** Bytes that a sweep removes in one transaction; a larger row goes alone. SQLite overwrites all of them, and everything waits. */
+const maxRemovedBytes = 1_048_576;
+
+/** The sizes of what a sweep removes next, in its order. The length of bytes is read without them. */
+export const sizeStatements = {
+  responses: `SELECT length(body) + length(input) + length(messages) + length(inherited) AS bytes
+    FROM responses WHERE expires_at > ${keptExpiry} AND expires_at <= :at
+    ORDER BY expires_at, organization_id, id LIMIT :limit`,
+  claims: `SELECT coalesce(length(body), 0) AS bytes FROM claims WHERE expires_at <= :at
+    ORDER BY expires_at, organization_id, key_id, endpoint, idempotency_key LIMIT :limit`,
+} as const;
+
+interface ResponseSweep {
+  readonly at: number;
+  readonly limit: number;
+}
+
+/** Removes expired responses and claims, in transactions that are short enough for the event loop. */
+async function sweepInParts(
+  database: Pick<Database, "erase">,
+  { at, limit }: ResponseSweep,
+): Promise<number> {
+  for (let removed = 0; ; ) {
+    const part = await database.erase((transaction) => {
+      const rest = { at, limit: limit - removed };
+      const fitting = { at, limit: countFitting(transaction, rest) };
+      return transaction.carryOut((view) => sweepResponses(view, fitting));
+    });
+    removed += part;
+    if (part === 0 || removed >= limit) return removed;
+    await yieldToEventLoop();
+  }
+}
+
+/** How many of the first expired rows fit. Claims are removed only after the responses. */
+function countFitting({ all }: Pick<Transaction, "all">, sweep: ResponseSweep): number {
+  const responses = all(sizeStatements.responses, { ...sweep });
+  const rows = responses.length > 0 ? responses : all(sizeStatements.claims, { ...sweep });
+  let bytes = 0;
+  const over = rows.findIndex((row, at) => {
+    bytes += readRow(row).integer("bytes");
+    return at > 0 && bytes > maxRemovedBytes;
+  });
+  return over < 0 ? rows.length : over;
+}
