@@ -4,7 +4,7 @@ import { type ListOptions, pageOf, type RecordOptions } from "./arguments.ts";
 import { optionsOf } from "./globals.ts";
 import { printPage, printRecord } from "./print.ts";
 import type { Column } from "./table.ts";
-import { type Invocation, organizationScope, withAdministration } from "./with-administration.ts";
+import { type Invocation, organizationScope, withRecords } from "./with-administration.ts";
 
 /** Creates the action of a command on many records. Its own options are the filter. */
 export function filterAction<Filter extends object>(
@@ -19,7 +19,7 @@ export function filterAction<Filter extends object>(
       command,
     );
     const own = filter as object as Filter;
-    await withAdministration(command, (administration, invocation) =>
+    await withRecords(command, (administration, invocation) =>
       run(administration, { ...own, organizationId: organizationScope(organization) }, invocation),
     );
   };
@@ -65,7 +65,7 @@ export function contentAction<Content>(
   return async (id, _options, command) => {
     const { organization } = optionsOf<RecordOptions>(command);
     const organizationId = organizationScope(organization);
-    await withAdministration(command, async (administration, { json, acting }) =>
+    await withRecords(command, async (administration, { json, acting }) =>
       printContent(json, await run(administration, { organizationId, id, ...acting })),
     );
   };

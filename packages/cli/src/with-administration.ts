@@ -2,11 +2,12 @@ import {
   type Administration,
   everyOrganization,
   type Gateway,
+  GatewayError,
   type OrganizationScope,
   type WithActor,
 } from "@tollgate/core";
 import type { Command } from "commander";
-import { CommandError } from "./failure.ts";
+import { CommandError, messageOf } from "./failure.ts";
 import { defaultActor, type Globals, globalsOf } from "./globals.ts";
 import { openGateway } from "./open-gateway.ts";
 import { secretInFile } from "./secrets.ts";
@@ -27,15 +28,40 @@ export interface Invocation {
 export async function withAdministration<Result>(
   command: Command,
   action: (administration: Administration, invocation: Invocation) => Promise<Result>,
+  prepare: (gateway: Gateway) => Promise<void> = async () => {},
 ): Promise<Result> {
   const globals = globalsOf(command);
   const { json, actor = defaultActor } = globals;
   if (isRemote(globals))
     return action(await remoteOf(globals), { json, isRemote: true, acting: {} });
-  return withGateway(command, (gateway) =>
-    action(gateway, { json, isRemote: false, acting: { actor } }),
-  );
+  return withGateway(command, async (gateway) => {
+    await prepare(gateway);
+    return action(gateway, { json, isRemote: false, acting: { actor } });
+  });
 }
+
+/** As `withAdministration`, for an action that only reads: it creates and upgrades no store of this machine. */
+export async function withRecords<Result>(
+  command: Command,
+  action: (administration: Administration, invocation: Invocation) => Promise<Result>,
+): Promise<Result> {
+  return withAdministration(command, action, requireStore);
+}
+
+/** @throws CommandError unless the store exists and has the schema of this release */
+export async function requireStore(gateway: Pick<Gateway, "checkStore">): Promise<void> {
+  await gateway.checkStore().catch((thrown: unknown) => {
+    const isCaused = thrown instanceof GatewayError && thrown.cause !== undefined;
+    const [problem, ...others] = messageOf(isCaused ? thrown.cause : null).split(remedy);
+    if (others.length === 0) throw thrown;
+    throw new CommandError(
+      `${problem}: create or upgrade it with 'tollgate migrate', 'tollgate serve' or a command that writes, such as 'keys create'`,
+    );
+  });
+}
+
+/** How stores end the message about a schema that is missing or too old. People need a command instead. */
+const remedy = "; call migrate() first";
 
 /**
  * Runs an action on the configured gateway, and always closes it.

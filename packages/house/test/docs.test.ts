@@ -95,13 +95,26 @@ describe("the documentation", () => {
   });
 });
 
+/** The readers of these pages have a database from the quickstart. */
+const migrating: Snippet = {
+  language: "sh",
+  file: null,
+  code: "npm run -s tollgate -- migrate",
+  line: 0,
+  prints: null,
+};
+
 describe.each(pages)("$path", (page) => {
   let gateway: RunningGateway | null = null;
 
   beforeAll(async () => {
     for (const snippet of ofLanguage(page, "ts")) page.folder.write(snippet);
-    const starts = ofLanguage(page, "sh").some(({ code }) => /\bnpm start\b/.test(code));
+    const commands = ofLanguage(page, "sh").map(({ code }) => code);
+    const starts = commands.some((code) => /\bnpm start\b/.test(code));
+    const isConfigured = page.snippets.some(({ file }) => file?.startsWith("tollgate.config"));
+    const reads = !isConfigured && commands.some((code) => code.includes("npm run -s tollgate"));
     if (starts) gateway = await page.folder.start();
+    else if (reads) page.folder.runShell(migrating, null);
   }, 30_000);
   afterAll(() => gateway?.stop());
 

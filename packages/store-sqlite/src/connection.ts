@@ -1,4 +1,5 @@
 import { closeSync, existsSync, openSync, statSync } from "node:fs";
+import { resolve } from "node:path";
 import {
   addParameters,
   type CompiledStatement,
@@ -183,10 +184,15 @@ export function openFile(filename: string): SqliteClient {
   }
 }
 
-/** SQLite itself handles in-memory databases and URIs. */
 function createForOwner(filename: string): void {
-  if (filename === "" || filename === ":memory:" || filename.startsWith("file:")) return;
-  if (!existsSync(filename)) closeSync(openSync(filename, "a", 0o600));
+  const missing = missingFile(filename);
+  if (missing !== null) closeSync(openSync(missing, "a", 0o600));
+}
+
+/** The path of a file that doesn't exist; otherwise null. SQLite itself handles in-memory databases and URIs. */
+export function missingFile(filename: string): string | null {
+  if (filename === "" || filename === ":memory:" || filename.startsWith("file:")) return null;
+  return existsSync(filename) ? null : resolve(filename);
 }
 
 /** Detects whether a connection's file was removed or replaced. */

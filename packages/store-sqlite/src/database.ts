@@ -21,12 +21,12 @@ export interface Database {
 /** How to open the connection, and whether the store closes it. */
 interface ClientSource {
   readonly open: () => SqliteClient;
-  /** Whether opening would create the file. */
-  readonly isMissing: () => boolean;
+  /** The file that opening would create; null if it exists. */
+  readonly missingFile: () => string | null;
   readonly ownsClient: boolean;
 }
 
-export function createDatabase({ open, isMissing, ownsClient }: ClientSource): Database {
+export function createDatabase({ open, missingFile, ownsClient }: ClientSource): Database {
   let opened: SqliteConnection | null = null;
   let transactions: Transactions | null = null;
   let isCurrent = false;
@@ -60,8 +60,9 @@ export function createDatabase({ open, isMissing, ownsClient }: ClientSource): D
   return {
     async migrate(mode = "auto") {
       // Opening a missing file would create it.
-      if (mode === "check" && !opened && isMissing())
-        throw storeFailure("the database doesn't exist yet; call migrate() first");
+      const missing = mode === "check" && !opened ? missingFile() : null;
+      if (missing !== null)
+        throw storeFailure(`the database doesn't exist yet at ${missing}; call migrate() first`);
       await waitWhileBusy(() => (mode === "check" ? requireSchema : migrate)(connect()));
     },
     write,

@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { read, type Schema, text, z } from "@tollgate/core/schemas";
 import type { Store } from "@tollgate/core/store";
 import {
@@ -13,7 +12,7 @@ import {
   type View,
 } from "@tollgate/store-engine";
 import { createConditions, createRepositories } from "@tollgate/store-sql";
-import { openFile, type SqliteClient } from "./connection.ts";
+import { missingFile, openFile, type SqliteClient } from "./connection.ts";
 import { createDatabase } from "./database.ts";
 import { ledgerOf } from "./ledger.ts";
 import {
@@ -71,10 +70,10 @@ export function sqliteStore(options: SqliteSource): Store {
   const source = requireSource(options);
   const database = createDatabase(
     "client" in source
-      ? { open: () => source.client, isMissing: () => false, ownsClient: false }
+      ? { open: () => source.client, missingFile: () => null, ownsClient: false }
       : {
           open: () => openFile(source.filename),
-          isMissing: () => !existsSync(source.filename),
+          missingFile: () => missingFile(source.filename),
           ownsClient: true,
         },
   );

@@ -12,7 +12,9 @@ function openStore(filename: string) {
 
 it("changes nothing and creates no file in check mode", async () => {
   const filename = temporaryFile();
-  await expect(openStore(filename).migrate("check")).rejects.toThrow("database doesn't exist yet");
+  await expect(openStore(filename).migrate("check")).rejects.toThrow(
+    `the database doesn't exist yet at ${filename}; call migrate() first`,
+  );
   expect(existsSync(filename)).toBe(false);
   new DatabaseSync(filename).close();
   await expect(openStore(filename).migrate("check")).rejects.toThrow("call migrate() first");

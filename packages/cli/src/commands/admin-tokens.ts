@@ -5,7 +5,7 @@ import { CommandError } from "../failure.ts";
 import { optionsOf } from "../globals.ts";
 import { printPage, printRecord } from "../print.ts";
 import type { Column } from "../table.ts";
-import { withAdministration } from "../with-administration.ts";
+import { withAdministration, withRecords } from "../with-administration.ts";
 
 const columns: readonly Column<AdminTokenRecord>[] = [
   { heading: "id", of: (token) => token.id },
@@ -40,7 +40,7 @@ export function defineAdminTokens(program: Command): void {
     .option("--cursor <cursor>", "start after this cursor of the previous page")
     .action(async (_options: unknown, command: Command) => {
       const page = pageOf(optionsOf<ListOptions>(command));
-      await withAdministration(command, async ({ adminTokens }, { json }) =>
+      await withRecords(command, async ({ adminTokens }, { json }) =>
         printPage(json, await adminTokens.list(page), columns),
       );
     });
@@ -48,7 +48,7 @@ export function defineAdminTokens(program: Command): void {
     .command("get <id>")
     .description("show one token without its secret")
     .action(async (id: string, _options: unknown, command: Command) => {
-      await withAdministration(command, async ({ adminTokens }, { json }) =>
+      await withRecords(command, async ({ adminTokens }, { json }) =>
         printRecord(json, await adminTokens.get({ id })),
       );
     });

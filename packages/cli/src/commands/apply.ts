@@ -6,7 +6,7 @@ import { CommandError, messageOf } from "../failure.ts";
 import { optionsOf } from "../globals.ts";
 import { print } from "../print.ts";
 import { type Column, formatTable, printable } from "../table.ts";
-import { type Invocation, withAdministration } from "../with-administration.ts";
+import { type Invocation, withAdministration, withRecords } from "../with-administration.ts";
 
 interface ApplyOptions {
   readonly file: string;
@@ -47,7 +47,8 @@ async function apply(_options: unknown, command: Command): Promise<void> {
     import("../apply/plan.ts"),
   ]);
   const organizations = await readDesiredState(options.file);
-  await withAdministration(command, async (administration, invocation) => {
+  const run = options.yes ? withAdministration : withRecords;
+  await run(command, async (administration, invocation) => {
     const plan: Change[] = [];
     for (const organization of organizations)
       plan.push(...(await planOf(administration, organization, { prune, replaceCredentials })));

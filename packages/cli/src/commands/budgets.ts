@@ -24,7 +24,7 @@ import { optionsOf } from "../globals.ts";
 import { print, printPage, printRecord } from "../print.ts";
 import { type Column, formatTable } from "../table.ts";
 import { amount } from "../usd.ts";
-import { withAdministration } from "../with-administration.ts";
+import { withAdministration, withRecords } from "../with-administration.ts";
 
 const columns: readonly Column<BudgetRecord>[] = [
   { heading: "id", of: (budget) => budget.id },
@@ -111,7 +111,7 @@ export function defineBudgets(program: Command): void {
 }
 
 async function get(id: string, _options: unknown, command: Command): Promise<void> {
-  await withAdministration(command, async ({ budgets }, { json }) =>
+  await withRecords(command, async ({ budgets }, { json }) =>
     printBudget(json, await budgets.get({ id })),
   );
 }
@@ -124,7 +124,7 @@ async function status(id: string, _options: unknown, command: Command): Promise<
     ...(subject === undefined ? {} : { subject }),
     ...(at === undefined ? {} : { at }),
   };
-  await withAdministration(command, async ({ budgets }, { json }) =>
+  await withRecords(command, async ({ budgets }, { json }) =>
     printPage(json, await budgets.status(query, pageOf(options)), statusColumns),
   );
 }
@@ -160,7 +160,7 @@ async function raise(id: string, _options: unknown, command: Command): Promise<v
 }
 
 async function raises(id: string, _options: unknown, command: Command): Promise<void> {
-  await withAdministration(command, async ({ budgets }, { json }) => {
+  await withRecords(command, async ({ budgets }, { json }) => {
     const data = await budgets.raises({ id });
     printPage(json, { data, nextCursor: null }, raiseColumns);
   });
@@ -179,7 +179,7 @@ async function cancelRaise(
 }
 
 async function reconcile(_options: unknown, command: Command): Promise<void> {
-  await withAdministration(command, async ({ budgets }, { json }) => {
+  await withRecords(command, async ({ budgets }, { json }) => {
     const { counters, drift } = await budgets.reconcile();
     const text = drift.length === 0 ? [] : [formatTable(drift, driftColumns)];
     print(json, { counters, drift }, [...text, `counters: ${counters}`].join("\n\n"));

@@ -7,7 +7,7 @@ import { optionsOf } from "../globals.ts";
 import { print, printRecord } from "../print.ts";
 import { maxSecretBytes, secretInVariable, withoutLineEnd } from "../secrets.ts";
 import type { Column } from "../table.ts";
-import { withAdministration } from "../with-administration.ts";
+import { withAdministration, withRecords } from "../with-administration.ts";
 
 const columns: readonly Column<ConnectionRecord>[] = [
   { heading: "organization", of: (connection) => connection.organizationId },
@@ -53,7 +53,7 @@ function connectionCommand(noun: Command, name: string, description: string): Co
 async function get(name: string, _options: unknown, command: Command): Promise<void> {
   const { organization } = optionsOf<ConnectionOptions>(command);
   const reference = { organizationId: organization, gateway: name };
-  await withAdministration(command, async ({ connections }, { json }) =>
+  await withRecords(command, async ({ connections }, { json }) =>
     printRecord(json, await connections.get(reference)),
   );
 }

@@ -6,7 +6,7 @@ import { globalsOf, optionsOf } from "../globals.ts";
 import { print } from "../print.ts";
 import { readBounded } from "../secrets.ts";
 import { type Column, formatTable } from "../table.ts";
-import { organizationScope, withGateway } from "../with-administration.ts";
+import { organizationScope, requireStore, withGateway } from "../with-administration.ts";
 
 const columns: readonly Column<LogRecord>[] = [
   { heading: "ORGANIZATION", of: ({ organizationId }) => organizationId },
@@ -57,10 +57,11 @@ interface VerifyOptions {
 async function verify(_options: unknown, command: Command): Promise<void> {
   const { organization, key, anchor: files = [] } = optionsOf<VerifyOptions>(command);
   const anchors = await Promise.all(files.map(noteIn));
-  await withGateway(command, async ({ evidence }) => {
-    if (key === undefined && evidence.verificationKey === null)
+  await withGateway(command, async (gateway) => {
+    if (key === undefined && gateway.evidence.verificationKey === null)
       throw new CommandError("verifying needs a public key: pass --key, or configure `evidence`");
-    const logs = await evidence.verify({
+    await requireStore(gateway);
+    const logs = await gateway.evidence.verify({
       organizationId: organizationScope(organization),
       ...(key === undefined ? {} : { keys: key }),
       anchors,
@@ -74,7 +75,9 @@ async function verify(_options: unknown, command: Command): Promise<void> {
 
 async function anchor(_options: unknown, command: Command): Promise<void> {
   const { organization } = optionsOf<{ readonly organization?: string }>(command);
-  await withGateway(command, async ({ evidence }) => {
+  await withGateway(command, async (gateway) => {
+    await requireStore(gateway);
+    const { evidence } = gateway;
     const checkpoint = await evidence.latest({ organizationId: organization ?? null });
     if (checkpoint?.note == null) {
       const why = evidence.verificationKey === null ? ": the configuration has no `evidence`" : "";

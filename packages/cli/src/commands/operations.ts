@@ -9,8 +9,10 @@ import { usd } from "../usd.ts";
 import {
   organizationScope,
   requireLocal,
+  requireStore,
   withAdministration,
   withGateway,
+  withRecords,
 } from "../with-administration.ts";
 
 export function defineMaintenance(program: Command): void {
@@ -36,7 +38,7 @@ export function defineMaintenance(program: Command): void {
 async function migrate(_options: unknown, command: Command): Promise<void> {
   const { check } = optionsOf<{ readonly check?: boolean }>(command);
   await withGateway(command, async (gateway) => {
-    await (check ? gateway.checkStore() : gateway.ready());
+    await (check ? requireStore(gateway) : gateway.ready());
     print(globalsOf(command).json, { migrated: true }, "the store is up to date");
   });
 }
@@ -76,7 +78,8 @@ async function reconcileUsage(_options: unknown, command: Command): Promise<void
     ...range,
     organizationId: organizationScope(organization),
   };
-  await withAdministration(command, async (administration, { json }) => {
+  const run = options.repair ? withAdministration : withRecords;
+  await run(command, async (administration, { json }) => {
     const result = await administration.reconcileUsage(options);
     const { steps, differences, isCut, repaired } = result;
     const text = differences.length === 0 ? [] : [formatTable(differences, differenceColumns)];

@@ -15,7 +15,7 @@ import { optionsOf } from "../globals.ts";
 import { print, printPage, printRecord } from "../print.ts";
 import type { Column } from "../table.ts";
 import { amount } from "../usd.ts";
-import { withAdministration } from "../with-administration.ts";
+import { withAdministration, withRecords } from "../with-administration.ts";
 
 const periods = oneOf(...ratePeriods);
 const subjects = oneOf("key", "user", "organization", "gateway", "model");
@@ -112,7 +112,7 @@ function rateLimitOf(id: string, options: RateLimitOptions): RateLimitConfigurat
 }
 
 async function get(id: string, _options: unknown, command: Command): Promise<void> {
-  await withAdministration(command, async ({ rateLimits }, { json }) =>
+  await withRecords(command, async ({ rateLimits }, { json }) =>
     printRateLimit(json, await rateLimits.get({ id })),
   );
 }
@@ -121,7 +121,7 @@ async function status(id: string, _options: unknown, command: Command): Promise<
   const options = optionsOf<ListOptions & { readonly subject?: string }>(command);
   const { subject } = options;
   const query = { id, ...(subject === undefined ? {} : { subject }) };
-  await withAdministration(command, async ({ rateLimits }, { json }) =>
+  await withRecords(command, async ({ rateLimits }, { json }) =>
     printPage(json, await rateLimits.status(query, pageOf(options)), statusColumns),
   );
 }
