@@ -152,7 +152,7 @@ describe("the commands", () => {
     });
     const half = await runIn(folder, [...words, "--prompt-tokens", "7"]);
     expect(half).toMatchObject({ code: 2, errors: expect.stringContaining("together") });
-    expect((await runIn(folder, words)).code).toBe(1);
+    expect((await runIn(folder, words)).code).toBe(2);
   }, 30_000);
 
   it("create, show, replace and remove a rate limit", async () => {
@@ -295,6 +295,26 @@ describe("what goes wrong", () => {
       "pass either the id of a key",
     ],
     ["keys rotate --overlap", ["keys", "rotate", "x", "--overlap", "soon"], "a duration such as"],
+    [
+      "keys update without a change",
+      ["keys", "update", "x", "--organization", "acme"],
+      "pass what to change: --default-data-class, --minimum-data-class, --models, --alias, --leading-system, --expires-at, --label, --all-models, --remove-aliases or --never-expires",
+    ],
+    [
+      "budgets update without a limit",
+      ["budgets", "update", "x", "--period", "day"],
+      "pass exactly one of --usd, --tokens and --requests",
+    ],
+    [
+      "rate-limits update without a limit",
+      ["rate-limits", "update", "x"],
+      "pass exactly one of --requests, --tokens and --concurrent-steps",
+    ],
+    [
+      "steps correct without a correction",
+      ["steps", "correct", "x", "--organization", "acme", "--reason", "the invoice"],
+      "pass --cost-usd, or --prompt-tokens and --completion-tokens, or all three",
+    ],
     [
       "keys update with two limits",
       ["keys", "update", "x", "--models", "a/b/c", "--all-models"],

@@ -57,6 +57,9 @@ export function describeAdministration(name: string, source: AdministrationSourc
       expect(await keys.get(reference)).toEqual(made.key);
       const change = { ...reference, label: "cd", models: ["test/*/*"], ...by };
       expect(await keys.update(change)).toMatchObject({ label: "cd", models: ["test/*/*"] });
+      const before = await administration.changes.list({ organizationId });
+      expect(await keys.update({ ...reference, ...by })).toEqual(await keys.get(reference));
+      expect(await administration.changes.list({ organizationId })).toEqual(before);
       const rotated = await keys.rotate({ ...reference, overlap: "1h", ...by });
       expect(rotated.secret).not.toBe(made.secret);
       await expectSame((one) => one.keys.list({ organizationId, live: true }, { limit: 1 }));

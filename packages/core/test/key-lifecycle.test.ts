@@ -51,6 +51,18 @@ describe.each(stores)("the life of an API key, with %s", (_name, open) => {
     ]);
   });
 
+  it("is not recorded by an update that changes no member", async () => {
+    const { gateway, store, key } = await createTestGateway({ store: open() });
+    const one = { organizationId, id: key.id };
+    const before = [await gateway.keys.get(one), await leavesOf(store)];
+    expect(await gateway.keys.update({ ...one, actor: "ops" })).toEqual(before[0]);
+    const stale = gateway.keys.update({ ...one, ifMatch: "other" });
+    await expect(stale).rejects.toMatchObject({ code: "precondition_failed" });
+    expect([await gateway.keys.get(one), await leavesOf(store)]).toEqual(before);
+    await gateway.keys.revoke(one);
+    await expect(gateway.keys.update(one)).rejects.toMatchObject({ code: "key_not_live" });
+  });
+
   it("is recorded with every fact that changed, and only with those", async () => {
     const { gateway } = await createTestGateway({ store: open() });
     const { key } = await gateway.keys.create({

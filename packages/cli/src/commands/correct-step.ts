@@ -87,6 +87,11 @@ async function correct(id: string, _options: unknown, command: Command): Promise
     ...(costUsd === undefined ? {} : { costNanoUsd: costUsd }),
     ...usageOf(options),
   };
+  if (correction.costNanoUsd === undefined && correction.usage === undefined)
+    throw new CommandError(
+      "pass --cost-usd, or --prompt-tokens and --completion-tokens, or all three",
+      2,
+    );
   await withAdministration(command, async ({ steps }, { json, acting }) =>
     printRecord(json, await steps.correct({ ...correction, ...acting })),
   );

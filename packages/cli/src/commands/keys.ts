@@ -155,8 +155,15 @@ async function update(id: string, _options: unknown, command: Command): Promise<
     ...(removeAliases ? { aliases: null } : aliases && { aliases }),
     ...(neverExpires ? { expiresAt: null } : {}),
   };
-  if (Object.keys(change).length === 0)
-    throw new CommandError("pass at least one value to change, such as --label", 2);
+  if (Object.keys(change).length === 0) {
+    const flags = command.options
+      .map(({ long }) => long)
+      .filter((flag) => flag !== "--organization");
+    throw new CommandError(
+      `pass what to change: ${flags.join(", ").replace(/, (?=[^,]*$)/, " or ")}`,
+      2,
+    );
+  }
   const organizationId = organizationScope(organization);
   await withAdministration(command, async ({ keys }, { json, acting }) =>
     printRecord(json, await keys.update({ organizationId, id, ...change, ...acting })),

@@ -139,8 +139,8 @@ export interface Keys {
   /** Newest first. */
   list(filter: KeyFilter, paging?: Paging): List<KeyRecord>;
   /**
-   * Changes the given members; without any, it records nothing. Restrictions apply to the next request in every process,
-   * extensions within 5 seconds. `models` can only narrow what the policy permits.
+   * Changes the given members. Without any, it changes and records nothing. Restrictions apply to the next request in every
+   * process, extensions within 5 seconds. `models` can only narrow what the policy permits.
    * @throws GatewayError `key_not_found`, `key_not_live` for a revoked key, or `invalid_argument`, such as for a default
    * class below the minimum; `precondition_failed`
    */
