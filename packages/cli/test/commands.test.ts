@@ -320,7 +320,6 @@ describe("what goes wrong", () => {
       ["keys", "update", "x", "--models", "a/b/c", "--all-models"],
       "pass either --models or --all-models",
     ],
-    ["keys update without a change", ["keys", "update", "x"], "pass at least one value to change"],
   ])("rejects %s with exit code 2 and one line", async (_name, words, line) => {
     const { code, errors } = await runIn(folder, words);
     expect(code).toBe(2);
