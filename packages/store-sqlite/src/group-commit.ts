@@ -35,7 +35,12 @@ interface QueuedWrite {
   reject(error: unknown): void;
 }
 
+/** Commits writes in one transaction once no other connection holds the lock. Removes those that it doesn't take. */
+type CommitLater = (members: QueuedWrite[]) => Promise<void>;
+
 const maxGroupSize = 50;
+/** A group takes no more writes after this many bytes of content. The event loop waits until they are on disk. */
+const maxGroupBytes = 4_194_304;
 const maxQueueLength = 10_000;
 
 export function createGroupCommit(commit: Commit): GroupCommit {
@@ -44,6 +49,20 @@ export function createGroupCommit(commit: Commit): GroupCommit {
   /** When the last group ended. Monotonic. */
   let endedAt = Number.NEGATIVE_INFINITY;
   let drained: (() => void)[] = [];
+
+  /** Runs writes. Those that the group doesn't take go back to the queue. */
+  function runGroup(members: QueuedWrite[]): Work {
+    return (transaction) => {
+      for (const [place, member] of members.entries()) {
+        if (transaction.contentBytes >= maxGroupBytes) {
+          queue.unshift(...members.splice(place));
+          return;
+        }
+        member.run(transaction);
+      }
+    };
+  }
+  const whenUnlocked: CommitLater = (members) => commit.whenUnlocked(runGroup(members));
 
   /** Requests that arrived together write before the next tick, so they share a group. */
   function flushSoon(): void {
@@ -62,7 +81,7 @@ export function createGroupCommit(commit: Commit): GroupCommit {
   function flush(): void {
     const members = queue.splice(0, maxGroupSize);
     try {
-      commit.immediately(runAll(members));
+      commit.immediately(runGroup(members));
     } catch (error) {
       void recover(members, error).then(flushNext);
       return;
@@ -82,10 +101,10 @@ export function createGroupCommit(commit: Commit): GroupCommit {
     drained = [];
   }
   /** Waits for the lock if that caused the error. Otherwise finds the write that failed. */
-  async function recover(members: readonly QueuedWrite[], error: unknown): Promise<void> {
+  async function recover(members: QueuedWrite[], error: unknown): Promise<void> {
     const locked = isBusy(error)
-      ? await commitGroup(commit, members)
-      : await commitEach(commit, members, error);
+      ? await commitGroup(whenUnlocked, members)
+      : await commitEach(whenUnlocked, members, error);
     // Writes queued meanwhile waited for the same lock. Waiting again for each could go on forever.
     if (locked) for (const member of queue.splice(0)) member.reject(locked);
   }
@@ -125,19 +144,13 @@ function createQueuedWrite<Result>(
   };
 }
 
-function runAll(members: readonly QueuedWrite[]): Work {
-  return (transaction) => {
-    for (const member of members) member.run(transaction);
-  };
-}
-
 /**
  * Commits all writes in one transaction. If one of them fails, commits each in its own transaction, so the others
  * succeed. Returns the error if the database stayed locked, which fails them all.
  */
-async function commitGroup(commit: Commit, members: readonly QueuedWrite[]): Promise<Error | null> {
+async function commitGroup(commit: CommitLater, members: QueuedWrite[]): Promise<Error | null> {
   try {
-    await commit.whenUnlocked(runAll(members));
+    await commit(members);
   } catch (error) {
     if (!isLocked(error)) return commitEach(commit, members, error);
     for (const member of members) member.reject(error);
@@ -148,7 +161,7 @@ async function commitGroup(commit: Commit, members: readonly QueuedWrite[]): Pro
 }
 
 async function commitEach(
-  commit: Commit,
+  commit: CommitLater,
   members: readonly QueuedWrite[],
   error: unknown,
 ): Promise<Error | null> {

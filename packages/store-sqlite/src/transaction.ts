@@ -1,4 +1,4 @@
-import type { Decision, View } from "@tollgate/store-engine";
+import type { Change, Decision, View } from "@tollgate/store-engine";
 import { readRow } from "@tollgate/store-sql";
 import type { SqliteConnection } from "./connection.ts";
 import { RowExists } from "./deferred-rows.ts";
@@ -6,6 +6,8 @@ import { createDriver, type Driver, type StoreNumbers } from "./driver.ts";
 
 /** The operations of a write in its transaction. */
 export interface Transaction extends StoreNumbers, Pick<SqliteConnection, "run" | "get" | "all"> {
+  /** The bytes of content that it has written. */
+  readonly contentBytes: number;
   budgetsChanged(): void;
   /** Runs a rule on what this transaction sees, and writes its change. */
   carryOut<Result>(decide: (view: View) => Decision<Result>): Result;
@@ -99,6 +101,7 @@ function createTransaction(
   before: StoreState,
 ): { readonly transaction: Transaction; after(): StoreState } {
   let { sequence, budgetsVersion } = before;
+  let contentBytes = 0;
   const transaction: Transaction = {
     run: driver.run,
     get: driver.get,
@@ -107,12 +110,36 @@ function createTransaction(
     get budgetsVersion() {
       return budgetsVersion;
     },
+    get contentBytes() {
+      return contentBytes;
+    },
     budgetsChanged() {
       budgetsVersion++;
     },
-    carryOut: (decide) => driver.carryOut(transaction, decide),
+    carryOut: (decide) =>
+      driver.carryOut(transaction, (view) => {
+        const decision = decide(view);
+        contentBytes += contentBytesOf(decision.change);
+        return decision;
+      }),
   };
   return { transaction, after: () => ({ sequence, budgetsVersion }) };
+}
+
+function contentBytesOf(change: Change): number {
+  let bytes = 0;
+  for (const { write, row } of change)
+    switch (write) {
+      case "insert part":
+        bytes += row.chain.length + (row.content?.length ?? 0);
+        break;
+      case "insert response":
+        bytes += row.body.length + row.input.length + row.messages.length + row.inherited.length;
+        break;
+      case "settle claim":
+        if (row.ending.state === "kept") bytes += row.ending.answer.body.length;
+    }
+  return bytes;
 }
 
 function readState(connection: SqliteConnection): StoreState {

@@ -259,28 +259,50 @@ describe("known rows", () => {
   });
 });
 
-describe("a group in which a write fails", () => {
-  it("leaves the event loop to others between its commits", async () => {
+/** The turns of the event loop in which a database commits. */
+function turnsOfCommits(watched: Watched): readonly number[] {
+  let turn = 0;
+  const count = (): void => {
+    turn++;
+    counting = setImmediate(count);
+  };
+  let counting = setImmediate(count);
+  onTestFinished(() => clearImmediate(counting));
+  const turns: number[] = [];
+  watched.commit = (commit) => {
+    turns.push(turn);
+    commit();
+  };
+  return turns;
+}
+
+describe("a group of writes", () => {
+  it("leaves the event loop to others between its commits if one fails", async () => {
     const { store, watched } = await openWatched();
-    let turn = 0;
-    const count = (): void => {
-      turn++;
-      counting = setImmediate(count);
-    };
-    let counting = setImmediate(count);
-    const turns: number[] = [];
-    watched.commit = (commit) => {
-      turns.push(turn);
-      commit();
-    };
+    const turns = turnsOfCommits(watched);
     const failed = store.keys.change({ organizationId: "acme", id: "key" }, () => {
       throw new Error("the check failed");
     });
     const opened = openSteps(store, ["first", "second", "third"]);
     await expect(failed).rejects.toThrow("the check failed");
     await opened;
-    clearImmediate(counting);
     expect(turns).toHaveLength(3);
     expect(new Set(turns).size).toBe(3);
+  });
+
+  it("takes few large writes, in the order of their calls", async () => {
+    const { store, watched } = await openWatched();
+    const turns = turnsOfCommits(watched);
+    const ids = Array.from({ length: 12 }, (_, at) => `step ${at}`);
+    const large = ids.map((id) => stepIntent(id, [], "a".repeat(1_000_000)));
+    const openings = await Promise.all(large.map((intent) => store.openStep(intent)));
+    expect(openings.every(({ opened }) => opened)).toBe(true);
+    // Five of 1 MB exceed 4 MiB.
+    expect(turns).toHaveLength(3);
+    expect(new Set(turns).size).toBe(3);
+    const page = { cursor: null, limit: 99 };
+    const { data } = await store.evidence.list({ organizationId: "acme" }, page);
+    const opened = data.filter(({ kind }) => kind === "step.opened");
+    expect(opened.map(({ id }) => id)).toEqual(ids.map((id) => `opening of ${id}`));
   });
 });
