@@ -1,5 +1,6 @@
 /** The rules all stores share, as pure functions from a view of the store to a change. For authors of stores; an application doesn't need them. */
 export { chainHead, chainLength, chainSlice } from "./chain.ts";
+export { compareBytes } from "./compare-bytes.ts";
 export { isSameHold, moveCounter } from "./holds.ts";
 export type * from "./model.ts";
 export {

@@ -5,6 +5,7 @@ import {
   type Reconciliation,
   yieldToEventLoop,
 } from "@tollgate/core/store";
+import { compareBytes } from "./compare-bytes.ts";
 import { isPace } from "./holds.ts";
 import type { HoldRecord } from "./model.ts";
 
@@ -245,12 +246,8 @@ function nameOf({ budgetId, subject, periodStart }: BudgetCounterKey): string {
 /** By budget, subject and period. */
 function compareKeys(a: BudgetCounterKey, b: BudgetCounterKey): number {
   return (
-    compareTexts(a.budgetId, b.budgetId) ||
-    compareTexts(a.subject, b.subject) ||
+    compareBytes(a.budgetId, b.budgetId) ||
+    compareBytes(a.subject, b.subject) ||
     a.periodStart - b.periodStart
   );
-}
-
-function compareTexts(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b);
 }

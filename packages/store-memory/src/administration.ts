@@ -19,6 +19,7 @@ import {
   type StorePaging,
 } from "@tollgate/core/store";
 import {
+  compareBytes,
   type Ledger,
   type LedgerChunk,
   type LedgerCorrection,
@@ -116,10 +117,6 @@ function secretlessKeyName({ organizationId, userId, label }: ApiKey): string {
 
 function withSalt(state: State, { key }: KeyRow): KeyWithSalt {
   return { key, salt: Uint8Array.from(state.salts.get(key.organizationId) ?? []) };
-}
-
-function compareBytes(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
 function hexOf(digest: Uint8Array): string {

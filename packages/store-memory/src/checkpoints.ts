@@ -6,6 +6,7 @@ import {
   type StorePage,
   type StorePaging,
 } from "@tollgate/core/store";
+import { compareBytes } from "@tollgate/store-engine";
 import { leafOf } from "./history.ts";
 import { mapPage } from "./page.ts";
 import type { Log, State } from "./state.ts";
@@ -16,8 +17,8 @@ export function createCheckpointRepository({ logs }: State): CheckpointRepositor
     logs.get(organizationId) ?? { leaves: [], checkpoints: [] };
   const named = (after: string | null): readonly (readonly [string, Log])[] =>
     [...logs]
-      .filter(([id]) => after === null || Buffer.compare(Buffer.from(id), Buffer.from(after)) > 0)
-      .sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+      .filter(([id]) => after === null || compareBytes(id, after) > 0)
+      .sort(([a], [b]) => compareBytes(a, b));
   return {
     async unsealed({ after, limit }) {
       const found = named(after).slice(0, limit);

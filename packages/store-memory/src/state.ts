@@ -24,6 +24,7 @@ import {
   type ClaimKey,
   type ClaimRecord,
   type CorrectionRecord,
+  compareBytes,
   type ErrorRecord,
   type HoldRecord,
   keptExpiry,
@@ -368,7 +369,7 @@ function createCounters(): Counters {
 
 /** Newest period first, then by subject. */
 function newestPeriodFirst(a: Place, b: Place): number {
-  return b.order - a.order || (a.tie < b.tie ? -1 : a.tie > b.tie ? 1 : 0);
+  return b.order - a.order || compareBytes(a.tie, b.tie);
 }
 
 /** The stored responses. Each is linked to the one it is built on, or has the messages before it. */

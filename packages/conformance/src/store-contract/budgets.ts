@@ -141,6 +141,26 @@ export function budgetTests(test: ContractTest): void {
     expect((await store.budgets.counters(later, page)).data).toHaveLength(2);
   });
 
+  test("lists the counters of a period by the bytes of their subjects", async ({
+    store,
+    intents,
+  }) => {
+    const subjects = ["a\u{1f600}", "b", "a\uffee", "A", ""];
+    for (const subject of subjects)
+      await expectOpened(store.openStep(intents.step([], { holds: [intents.hold({ subject })] })));
+    const listed: string[] = [];
+    let cursor: string | null = null;
+    do {
+      const page: Awaited<ReturnType<Store["budgets"]["counters"]>> = await store.budgets.counters(
+        { budgetId: "budget" },
+        { cursor, limit: 2 },
+      );
+      listed.push(...page.data.map(({ subject }) => subject));
+      cursor = page.nextCursor;
+    } while (cursor !== null);
+    expect(listed).toEqual(["", "A", "a\uffee", "a\u{1f600}", "b"]);
+  });
+
   test("settles an attempt's holds before it takes those of the next", async ({
     store,
     intents,
