@@ -155,7 +155,7 @@ export function createUsageRepository(state: State): UsageRepository {
       const matches = ({ record }: StepRow) => record.step.openedAt < to;
       const query = { direction: "oldest-first", tenant: organizationId, matches } as const;
       const found: RowWithCursor<StepRow>[] = [];
-      // A page may end early, but what is missing here counts as folded.
+      // A page may end early, but Steps that its reader does not get count as folded.
       for (let { cursor, limit } = paging; ; limit = paging.limit - found.length) {
         const page = state.steps.pageWithCursors(query, { ...paging, cursor, limit });
         found.push(...page.data);
