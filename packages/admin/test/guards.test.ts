@@ -175,6 +175,23 @@ describe("the admin API", () => {
     });
   });
 
+  it("answers 400 to a range that ends before it begins", async () => {
+    const { call } = await served();
+    const range = "from=2026-01-02&to=2026-01-01T23:59:59Z";
+    const paths = ["activity", "steps", "decisions", "changes"].flatMap((noun) => [
+      `/${noun}?${range}`,
+      `/${noun}/export?format=csv&${range}`,
+    ]);
+    const sums = [`/activity/summary?${range}`, `/steps/summary?${range}`];
+    for (const path of [...paths, ...sums, `/steps/series?bucket=day&${range}`]) {
+      const answer = await call(path);
+      expect([path, answer.status]).toEqual([path, 400]);
+      expect(await answer.json()).toMatchObject({
+        error: { param: "from", message: "`from` must not be after `to`." },
+      });
+    }
+  });
+
   it("names the organization of a scope that the grant isn't for", async () => {
     const { call } = await served({
       authenticateAdmin: () => ({ actor: "ada", organizations: ["acme"], role: "admin" }),

@@ -20,6 +20,22 @@ export function isoTime(text: string): string {
   throw new InvalidArgumentError("It must be a time such as 2026-01-31 or 2026-01-31T12:00:00Z.");
 }
 
+/** Adds the options of a range of times. */
+export function timeRange(
+  command: Command,
+  from = "only from this time on",
+  to = "only before this time",
+): Command {
+  return command
+    .option("--from <time>", from, isoTime)
+    .option("--to <time>", to, isoTime)
+    .hook("preAction", (one) => {
+      const range = one.opts<{ readonly from?: string; readonly to?: string }>();
+      if (Date.parse(range.from ?? "") > Date.parse(range.to ?? ""))
+        throw new CommandError("--from must not be after --to", 2);
+    });
+}
+
 /** Checks a duration and returns it unchanged. */
 export function duration(text: string): string {
   if (parseDuration(text) !== null) return text;

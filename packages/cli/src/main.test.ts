@@ -47,6 +47,28 @@ describe("an invalid command line", () => {
     expect(text).toContain(line);
     expect(text.trimEnd().split("\n")).toHaveLength(1);
   });
+
+  it.each([
+    "activity",
+    "activity summarize",
+    "activity export",
+    "steps",
+    "steps summarize",
+    "steps series",
+    "steps export",
+    "steps reprice",
+    "decisions",
+    "decisions export",
+    "changes",
+    "export focus",
+    "export decisions",
+    "export changes",
+    "usage reconcile",
+  ])("has a range that ends before it begins: %s", async (command) => {
+    const range = ["--from", "2026-01-02", "--to", "2026-01-01T23:59:59Z"];
+    const { exitCode, text } = await runInvalid([...command.split(" "), ...range]);
+    expect([exitCode, text]).toEqual([2, "error: --from must not be after --to\n"]);
+  });
 });
 
 describe("the help of a command", () => {

@@ -1,6 +1,6 @@
 import { endpointNames, type StepFilter } from "@tollgate/core";
 import { type Command, InvalidArgumentError } from "commander";
-import { isoTime, oneOf, repeated, withPair } from "./arguments.ts";
+import { oneOf, repeated, timeRange, withPair } from "./arguments.ts";
 
 /** The filter options of commands on Steps. */
 export interface StepOptions
@@ -50,7 +50,7 @@ export function outcomeOption(command: Command): Command {
 
 /** Adds the common filters of Steps, activity and decisions. */
 export function ownerOptions(command: Command): Command {
-  return command
+  const owned = command
     .option("--user <id>", "only this user (repeatable)", repeated)
     .option("--key <id>", "only this key (repeatable)", repeated)
     .option("--source <source>", "only this source, such as api (repeatable)", repeated)
@@ -58,9 +58,8 @@ export function ownerOptions(command: Command): Command {
     .option("--model <pattern>", "only matching models, such as */openai/* (repeatable)", repeated)
     .option("--connection <owner>", "only accounts of the platform or of the customer", ownerships)
     .option("--class-from <class>", "only this data class or a stricter one")
-    .option("--class-up-to <class>", "only this data class or a less strict one")
-    .option("--from <time>", "only from this time on", isoTime)
-    .option("--to <time>", "only before this time", isoTime);
+    .option("--class-up-to <class>", "only this data class or a less strict one");
+  return timeRange(owned);
 }
 
 /** Converts the options to the gateway's filter, with the data classes as a range. */

@@ -2,7 +2,7 @@ import type { ChangeFilter, ChangeRecord, DecisionFilter, DecisionRecord } from 
 import { changeKinds } from "@tollgate/core/administration";
 import type { Command } from "commander";
 import { listAction, recordAction } from "../actions.ts";
-import { isoTime, listCommand, oneOf, recordCommand, repeated } from "../arguments.ts";
+import { listCommand, oneOf, recordCommand, repeated, timeRange } from "../arguments.ts";
 import { exportAction, exportCommand } from "../export-command.ts";
 import { type ClassOptions, ownerOptions, withClasses } from "../step-options.ts";
 import type { Column } from "../table.ts";
@@ -104,14 +104,11 @@ const kinds = oneOf(...changeKinds);
 
 export function defineChanges(program: Command): void {
   const noun = program.command("changes").description("administrative changes and their actors");
-  listCommand(noun, "list administrative changes, newest first")
-    .option("--kind <kind>", "only this kind, such as key.revoked", kinds)
-    .option("--from <time>", "only from this time on", isoTime)
-    .option("--to <time>", "only before this time", isoTime)
-    .action(
-      listAction<Omit<ChangeFilter, "organizationId">, ChangeRecord>(
-        ({ changes }, filter, page) => changes.list(filter, page),
-        changeColumns,
-      ),
-    );
+  const list = listCommand(noun, "list administrative changes, newest first");
+  timeRange(list.option("--kind <kind>", "only this kind, such as key.revoked", kinds)).action(
+    listAction<Omit<ChangeFilter, "organizationId">, ChangeRecord>(
+      ({ changes }, filter, page) => changes.list(filter, page),
+      changeColumns,
+    ),
+  );
 }

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Administration, ExportFormat, Page, Paging, StepFilter } from "@tollgate/core";
 import type { Command } from "commander";
 import { filterAction } from "../actions.ts";
-import { isoTime, oneOf } from "../arguments.ts";
+import { oneOf, timeRange } from "../arguments.ts";
 import { writeOut } from "../export-command.ts";
 import type { Charge } from "../focus/charges.ts";
 
@@ -42,13 +42,11 @@ export function defineExport(program: Command): void {
 const rowsPerPage = 250;
 
 function fileCommand(noun: Command, name: string, description: string): Command {
-  return noun
+  const command = noun
     .command(name)
     .description(description)
-    .option("--organization <id>", "only this organization (default: all)")
-    .option("--from <time>", "only from this time on", isoTime)
-    .option("--to <time>", "only before this time", isoTime)
-    .option("--out <file>", "the new file, or - for standard output", "-");
+    .option("--organization <id>", "only this organization (default: all)");
+  return timeRange(command).option("--out <file>", "the new file, or - for standard output", "-");
 }
 
 async function focus(

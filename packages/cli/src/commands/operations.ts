@@ -1,6 +1,6 @@
 import type { UsageDifference, UsageReconciliationOptions } from "@tollgate/core";
 import { type Command, Option } from "commander";
-import { isoTime, wholeNumber } from "../arguments.ts";
+import { timeRange, wholeNumber } from "../arguments.ts";
 import { CommandError } from "../failure.ts";
 import { globalsOf, optionsOf } from "../globals.ts";
 import { print } from "../print.ts";
@@ -23,14 +23,17 @@ export function defineMaintenance(program: Command): void {
     .action(migrate);
   program.command("recover").description("settle the Steps of processes that died").action(recover);
   program.command("sweep").description("remove records older than their retention").action(sweep);
-  program
+  const usage = program
     .command("usage")
     .description("sums of usage by hour")
     .command("reconcile")
     .description("add up Steps again, and fail if sums by hour differ")
-    .option("--organization <id>", "only this organization (default: all)")
-    .option("--from <time>", "only from the hour of this time on (default: 30 days ago)", isoTime)
-    .option("--to <time>", "only before the hour of this time", isoTime)
+    .option("--organization <id>", "only this organization (default: all)");
+  timeRange(
+    usage,
+    "only from the hour of this time on (default: 30 days ago)",
+    "only before the hour of this time",
+  )
     .option("--repair", "add the differences to the sums")
     .action(reconcileUsage);
 }

@@ -29,6 +29,7 @@ import {
 } from "../input/values.ts";
 import * as z from "../input/z.ts";
 import { parseDuration } from "../kernel/duration.ts";
+import { fromIso } from "./tenant.ts";
 
 const actor = z.exactOptional(opaqueId);
 const ifMatch = z.exactOptional(opaqueId);
@@ -256,6 +257,12 @@ const ofSteps = {
   host: selector,
   metadata: z.exactOptional(metadata),
 };
+
+/** A range that ends before it begins is a mistake: it would select nothing, whatever the records are. */
+const inOrder = z.refine<{ readonly from?: string; readonly to?: string }>(
+  ({ from, to }) => !(fromIso(from ?? "") > fromIso(to ?? "")),
+  { error: "must not be after `to`", path: ["from"] },
+);
 
 /** Activity has no `outcome`: every record completed. */
 export const activityFilter = z.strictObject(ofSteps).check(inOrder);

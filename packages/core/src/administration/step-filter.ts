@@ -100,6 +100,12 @@ export function classesBetween(
     );
   const first = from === undefined ? 0 : dataClasses.indexOf(from);
   const last = upTo === undefined ? dataClasses.length - 1 : dataClasses.indexOf(upTo);
+  if (first > last)
+    throw new GatewayError(
+      "invalid_argument",
+      "`dataClass.from` must not be above `dataClass.upTo`.",
+      { param: "dataClass" },
+    );
   return dataClasses.slice(first, last + 1);
 }
 
