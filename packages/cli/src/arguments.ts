@@ -1,4 +1,5 @@
 import { parseDuration } from "@tollgate/core";
+import { parseUsd } from "@tollgate/core/provider";
 import { type Command, InvalidArgumentError } from "commander";
 import { CommandError } from "./failure.ts";
 import { printable } from "./table.ts";
@@ -40,6 +41,21 @@ export function timeRange(
 export function duration(text: string): string {
   if (parseDuration(text) !== null) return text;
   throw new InvalidArgumentError("It must be a duration such as 90s, 15m, 24h or 30d.");
+}
+
+/** Parses an amount in US dollars, as nanodollars. */
+export function nanoUsd(text: string): number {
+  const amount = parseUsd(text);
+  if (amount !== null) return amount;
+  throw new InvalidArgumentError(
+    "It must be an amount such as 0.0125, with at most nine decimals.",
+  );
+}
+
+/** Checks an amount in US dollars and returns it unchanged. */
+export function dollars(text: string): string {
+  nanoUsd(text);
+  return text;
 }
 
 /** Parses one of several words. */
@@ -89,12 +105,26 @@ export interface ListOptions {
 
 /** Adds a noun's `list`, which is also the default command of the noun. */
 export function listCommand(noun: Command, description: string): Command {
+  return pageOptions(
+    platformListCommand(noun, description).option(
+      "--organization <id>",
+      "only this organization (default: all)",
+    ),
+  );
+}
+
+/** As `listCommand`, for records that belong to no organization. The caller adds the options of a page. */
+export function platformListCommand(noun: Command, description: string): Command {
   return noun
     .command("list", { isDefault: true })
     .description(description)
     .allowExcessArguments()
-    .hook("preAction", rejectWords)
-    .option("--organization <id>", "only this organization (default: all)")
+    .hook("preAction", rejectWords);
+}
+
+/** Adds the options of a page. */
+export function pageOptions(command: Command): Command {
+  return command
     .option("--limit <count>", "maximum number of rows", wholeNumber(1, 1_000))
     .option("--cursor <cursor>", "start after this cursor of the previous page");
 }

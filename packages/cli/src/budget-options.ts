@@ -5,7 +5,7 @@ import {
   budgetPeriods,
 } from "@tollgate/core";
 import { type Command, InvalidArgumentError } from "commander";
-import { oneOf, repeated, wholeNumber } from "./arguments.ts";
+import { dollars, oneOf, repeated, wholeNumber } from "./arguments.ts";
 import { CommandError } from "./failure.ts";
 
 const periods = oneOf(...budgetPeriods);
@@ -30,7 +30,7 @@ export interface BudgetOptions extends AmountOptions, BudgetScope {
 /** Adds the options for an amount. */
 export function withAmount(command: Command, what: string): Command {
   return command
-    .option("--usd <amount>", `${what} in US dollars, such as 12.50`)
+    .option("--usd <amount>", `${what} in US dollars, such as 12.50`, dollars)
     .option("--tokens <count>", `${what} in tokens`, wholeNumber(0))
     .option("--requests <count>", `${what} in requests`, wholeNumber(0));
 }

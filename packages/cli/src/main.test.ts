@@ -40,6 +40,43 @@ describe("an invalid command line", () => {
     ["a bad dimension", ["activity", "summarize", "--by", "outcome"], "It must be one of: org"],
     ["a bad word", ["decisions", "--effect", "maybe"], "It must be one of: permit, deny."],
     ["a bad time", ["steps", "--from", "yesterday"], "It must be a time such as 2026-01-31"],
+    [
+      "an unknown command of admin tokens",
+      ["admin-tokens", "rvoke"],
+      "error: unknown command 'admin-tokens rvoke'",
+    ],
+    ["a bad bucket", ["steps", "series", "--bucket", "x"], "It must be one of: hour, day."],
+    ["a bad log", ["serve", "--log", "x"], "It must be one of: warnings, requests."],
+    [
+      "a bad place of system messages",
+      ["keys", "update", "k", "--leading-system", "x"],
+      "It must be one of: history, apart, gateway.",
+    ],
+    ...["budgets create b --period day", "budgets update b --period day"].map(
+      (words): [string, string[], string] => [
+        `a bad amount: ${words}`,
+        [...words.split(" "), "--usd", "1,50"],
+        "It must be an amount such as 0.0125, with at most nine decimals.",
+      ],
+    ),
+    [
+      "a bad raise",
+      ["budgets", "raise", "b", "--usd", "$5", "--until", "2126-01-01"],
+      "It must be an amount such as 0.0125, with at most nine decimals.",
+    ],
+    ...["requests", "tokens"].map((unit): [string, string[], string] => [
+      `a rate of ${unit} without a period`,
+      ["rate-limits", "create", "r", `--${unit}`, "5"],
+      "error: --requests and --tokens require --per",
+    ]),
+    ...[
+      ["--per", "minute"],
+      ["--burst", "5"],
+    ].map((words): [string, string[], string] => [
+      `a period or a burst of concurrent Steps: ${words[0]}`,
+      ["rate-limits", "update", "r", "--concurrent-steps", "5", ...words],
+      "error: --per and --burst are for --requests and --tokens",
+    ]),
     ["no limit", ["budgets", "create", "b", "--period", "day"], "error: pass exactly one of --usd"],
   ])("has %s: exit code 2 and one line", async (_name, words, line) => {
     const { exitCode, text } = await runInvalid(words);

@@ -1,5 +1,5 @@
 import type { SummaryDimension, UsageSummary } from "@tollgate/core";
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { oneOf } from "./arguments.ts";
 import { print } from "./print.ts";
 import { type Column, formatTable } from "./table.ts";
@@ -45,10 +45,11 @@ function byDimensions(command: Command, allowed: readonly SummaryDimension[]): C
 /** Adds a noun's `series`. The caller adds the filters. */
 export function seriesCommand(noun: Command): Command {
   const series = noun.command("series").description("sum up tokens and costs by hour or day");
-  return byDimensions(series, dimensions).addOption(
-    new Option("--bucket <length>", "the length of each bucket, in UTC")
-      .choices(["hour", "day"])
-      .default("day"),
+  return byDimensions(series, dimensions).option(
+    "--bucket <length>",
+    "the length of each bucket, in UTC: hour or day",
+    oneOf("hour", "day"),
+    "day",
   );
 }
 

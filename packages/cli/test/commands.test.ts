@@ -91,7 +91,7 @@ describe("the commands", () => {
 
   it("change a key, rotate it, list working keys and revoke all keys of a user", async () => {
     const aliases = ["--alias", "gpt-5=sim/tollgate/echo", "--alias", "fast=sim/tollgate/echo"];
-    const words = ["--user", "bob", "--label", "laptop", "--models", "sim/*/*", ...aliases];
+    const words = ["--user", "bob", "--label", "laptop", "--model", "sim/*/*", ...aliases];
     words.push("--leading-system", "apart");
     const made = created.parse(await runJsonIn(folder, "keys", "create", ...acme, ...words));
     const { id } = made.key;
@@ -298,7 +298,7 @@ describe("what goes wrong", () => {
     [
       "keys update without a change",
       ["keys", "update", "x", "--organization", "acme"],
-      "pass what to change: --default-data-class, --minimum-data-class, --models, --alias, --leading-system, --expires-at, --label, --all-models, --remove-aliases or --never-expires",
+      "pass what to change: --default-data-class, --minimum-data-class, --model, --alias, --leading-system, --expires-at, --label, --all-models, --remove-aliases or --never-expires",
     ],
     [
       "budgets update without a limit",
@@ -317,8 +317,8 @@ describe("what goes wrong", () => {
     ],
     [
       "keys update with two limits",
-      ["keys", "update", "x", "--models", "a/b/c", "--all-models"],
-      "pass either --models or --all-models",
+      ["keys", "update", "x", "--model", "a/b/c", "--all-models"],
+      "pass either --model or --all-models",
     ],
   ])("rejects %s with exit code 2 and one line", async (_name, words, line) => {
     const { code, errors } = await runIn(folder, words);

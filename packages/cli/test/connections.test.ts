@@ -63,4 +63,8 @@ it("rejects an invalid credential with one line that does not contain it", async
     expect(errors).not.toContain("canary");
     expect(errors.trimEnd().split("\n")).toHaveLength(1);
   }
+  expect(await connections(["set", "own", ...acme], {}, "\n")).toMatchObject({
+    code: 2,
+    errors: expect.stringContaining("pass the secret on standard input, or name its variable"),
+  });
 }, 40_000);

@@ -142,7 +142,7 @@ describe("a command at a URL", () => {
   const changes: readonly (readonly string[])[] = [
     ["admin-tokens", "revoke", "TOKEN"],
     ["admin-tokens", "create", "--label", "cy", "--role", "viewer", "--all-organizations"],
-    ["keys", "update", "EVE", "--models", "sim/*/*", "--alias", "fast=sim/tollgate/echo"],
+    ["keys", "update", "EVE", "--model", "sim/*/*", "--alias", "fast=sim/tollgate/echo"],
     ["keys", "rotate", "EVE", "--overlap", "1h"],
     ["keys", "revoke", "--user", "eve", ...acme],
     ["keys", "revoke", "EVE"],

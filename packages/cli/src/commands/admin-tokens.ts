@@ -1,6 +1,14 @@
 import type { AdminTokenRecord } from "@tollgate/core";
 import type { Command } from "commander";
-import { isoTime, type ListOptions, oneOf, pageOf, repeated, wholeNumber } from "../arguments.ts";
+import {
+  isoTime,
+  type ListOptions,
+  oneOf,
+  pageOf,
+  pageOptions,
+  platformListCommand,
+  repeated,
+} from "../arguments.ts";
 import { CommandError } from "../failure.ts";
 import { optionsOf } from "../globals.ts";
 import { printPage, printRecord } from "../print.ts";
@@ -33,17 +41,14 @@ interface CreateOptions {
 
 export function defineAdminTokens(program: Command): void {
   const noun = program.command("admin-tokens").description("tokens for the admin API");
-  noun
-    .command("list", { isDefault: true })
-    .description("list tokens, newest first")
-    .option("--limit <count>", "maximum number of rows", wholeNumber(1, 1_000))
-    .option("--cursor <cursor>", "start after this cursor of the previous page")
-    .action(async (_options: unknown, command: Command) => {
+  pageOptions(platformListCommand(noun, "list tokens, newest first")).action(
+    async (_options: unknown, command: Command) => {
       const page = pageOf(optionsOf<ListOptions>(command));
       await withRecords(command, async ({ adminTokens }, { json }) =>
         printPage(json, await adminTokens.list(page), columns),
       );
-    });
+    },
+  );
   noun
     .command("get <id>")
     .description("show one token without its secret")

@@ -10,7 +10,7 @@ import type {
 } from "@tollgate/core";
 import type { Command } from "commander";
 import { listAction } from "../actions.ts";
-import { isoTime, type ListOptions, listCommand, pageOf, wholeNumber } from "../arguments.ts";
+import { isoTime, type ListOptions, listCommand, pageOf, pageOptions } from "../arguments.ts";
 import {
   type AmountOptions,
   amountOf,
@@ -75,16 +75,13 @@ export function defineBudgets(program: Command): void {
     ),
   );
   noun.command("get <id>").description("show one budget").action(get);
-  noun
-    .command("status <id>")
+  pageOptions(noun.command("status <id>"))
     .description("show the counters of a budget in a period")
     .option(
       "--subject <id>",
       'only this counter, as in the column COUNTS: a key, an organization, or ["organization","user"]',
     )
     .option("--at <time>", "a time in the period (default: now)", isoTime)
-    .option("--limit <count>", "maximum number of rows", wholeNumber(1, 1_000))
-    .option("--cursor <cursor>", "start after this cursor of the previous page")
     .action(status);
   withBudget(noun.command("create <id>"))
     .description("create a budget, which counts from the next request on")

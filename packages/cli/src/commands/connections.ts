@@ -87,17 +87,16 @@ async function reseal(_options: unknown, command: Command): Promise<void> {
 
 /** Reads a secret from an environment variable, or else from standard input. Removes one line end. */
 async function readSecret(variable: string | undefined): Promise<string> {
-  return variable === undefined
-    ? withoutLineEnd(await standardInput())
-    : secretInVariable(variable);
+  if (variable !== undefined) return secretInVariable(variable);
+  const secret = process.stdin.isTTY ? "" : withoutLineEnd(await standardInput());
+  if (secret !== "") return secret;
+  throw new CommandError(
+    "pass the secret on standard input, or name its variable with --from-environment",
+    2,
+  );
 }
 
 async function standardInput(): Promise<string> {
-  if (process.stdin.isTTY)
-    throw new CommandError(
-      "pass the secret on standard input, or name its variable with --from-environment",
-      2,
-    );
   const parts: Buffer[] = [];
   let bytes = 0;
   for await (const part of process.stdin) {

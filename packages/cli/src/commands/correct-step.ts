@@ -1,7 +1,7 @@
 import type { StepCorrection } from "@tollgate/core";
-import { parseUsd, type UsageDetails } from "@tollgate/core/provider";
-import { type Command, InvalidArgumentError } from "commander";
-import { wholeNumber } from "../arguments.ts";
+import type { UsageDetails } from "@tollgate/core/provider";
+import type { Command } from "commander";
+import { nanoUsd, wholeNumber } from "../arguments.ts";
 import { CommandError } from "../failure.ts";
 import { optionsOf } from "../globals.ts";
 import { printRecord } from "../print.ts";
@@ -110,12 +110,4 @@ function usageOf(options: CorrectOptions): Pick<StepCorrection, "usage"> {
   return {
     usage: { promptTokens, completionTokens, ...Object.fromEntries(details) },
   };
-}
-
-function nanoUsd(text: string): number {
-  const amount = parseUsd(text);
-  if (amount !== null) return amount;
-  throw new InvalidArgumentError(
-    "It must be an amount such as 0.0125, with at most nine decimals.",
-  );
 }

@@ -1,6 +1,6 @@
 import type { ModelRecord, PolicyRecord, PolicyRuleRecord } from "@tollgate/core";
 import type { Command } from "commander";
-import { type ListOptions, pageOf, wholeNumber } from "../arguments.ts";
+import { type ListOptions, pageOf, pageOptions } from "../arguments.ts";
 import { CommandError } from "../failure.ts";
 import { optionsOf } from "../globals.ts";
 import { print, printPage, printRecord } from "../print.ts";
@@ -26,11 +26,8 @@ const ruleColumns: readonly Column<PolicyRuleRecord>[] = [
 /** Defines the commands that show how a gateway runs and how it is configured. */
 export function defineGateway(program: Command): void {
   program.command("status").description("show how busy the gateway at --url is").action(showStatus);
-  program
-    .command("models")
+  pageOptions(program.command("models"))
     .description("list models, with their prices now in dollars per million tokens")
-    .option("--limit <count>", "maximum number of rows", wholeNumber(1, 1_000))
-    .option("--cursor <cursor>", "start after this cursor of the previous page")
     .action(listModels);
   program.command("policy").description("show the version and the rules").action(showPolicy);
 }

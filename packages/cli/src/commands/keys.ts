@@ -1,12 +1,13 @@
 import type { Duration, KeyRecord, KeyWithSecret } from "@tollgate/core";
 import { type LeadingSystem, leadingSystems } from "@tollgate/core/store";
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import { listAction, recordAction } from "../actions.ts";
 import {
   alias,
   duration,
   isoTime,
   listCommand,
+  oneOf,
   type RecordOptions,
   recordCommand,
   repeated,
@@ -34,7 +35,7 @@ interface Terms {
   readonly label?: string;
   readonly defaultDataClass?: string;
   readonly minimumDataClass?: string;
-  readonly models?: readonly string[];
+  readonly model?: readonly string[];
   readonly alias?: Readonly<Record<string, string>>;
   readonly leadingSystem?: LeadingSystem | "gateway";
   readonly expiresAt?: string;
@@ -108,24 +109,24 @@ function withTerms(command: Command): Command {
   return command
     .option("--default-data-class <class>", "the data class of requests without one")
     .option("--minimum-data-class <class>", "the lowest data class of any request")
-    .option("--models <pattern>", "only matching models (repeatable)", repeated)
+    .option("--model <pattern>", "only matching models (repeatable)", repeated)
     .option("--alias <name=model>", "a name that clients may send for a model (repeatable)", alias)
-    .addOption(
-      new Option(
-        "--leading-system <place>",
-        "whether leading system messages belong to the history (default: the gateway's)",
-      ).choices([...leadingSystems, "gateway"]),
+    .option(
+      "--leading-system <place>",
+      "where leading system messages belong: history or apart; or gateway, which decides by default",
+      oneOf(...leadingSystems, "gateway"),
     )
     .option("--expires-at <time>", "when the key expires, in ISO 8601", isoTime);
 }
 
 async function create(_options: unknown, command: Command): Promise<void> {
   const options = optionsOf<CreateOptions>(command);
-  const { organization, user, alias: aliases, leadingSystem, ...rest } = options;
+  const { organization, user, alias: aliases, model: models, leadingSystem, ...rest } = options;
   const creation = {
     organizationId: organization,
     userId: user,
     ...rest,
+    ...(models && { models }),
     ...(aliases && { aliases }),
     ...placed(leadingSystem),
   };
@@ -142,8 +143,8 @@ function placed(leadingSystem: Terms["leadingSystem"]) {
 async function update(id: string, _options: unknown, command: Command): Promise<void> {
   const options = optionsOf<UpdateOptions>(command);
   const { organization, allModels, neverExpires, ...rest } = options;
-  const { alias: aliases, removeAliases, leadingSystem, ...terms } = rest;
-  if (allModels && terms.models) throw new CommandError("pass either --models or --all-models", 2);
+  const { alias: aliases, removeAliases, model: models, leadingSystem, ...terms } = rest;
+  if (allModels && models) throw new CommandError("pass either --model or --all-models", 2);
   if (removeAliases && aliases)
     throw new CommandError("pass either --alias or --remove-aliases", 2);
   if (neverExpires && terms.expiresAt)
@@ -151,7 +152,7 @@ async function update(id: string, _options: unknown, command: Command): Promise<
   const change = {
     ...terms,
     ...placed(leadingSystem),
-    ...(allModels ? { models: null } : {}),
+    ...(allModels ? { models: null } : models && { models }),
     ...(removeAliases ? { aliases: null } : aliases && { aliases }),
     ...(neverExpires ? { expiresAt: null } : {}),
   };

@@ -1,6 +1,6 @@
 import type { UsageDifference, UsageReconciliationOptions } from "@tollgate/core";
 import { type Command, Option } from "commander";
-import { timeRange, wholeNumber } from "../arguments.ts";
+import { oneOf, timeRange, wholeNumber } from "../arguments.ts";
 import { CommandError } from "../failure.ts";
 import { globalsOf, optionsOf } from "../globals.ts";
 import { print } from "../print.ts";
@@ -181,11 +181,10 @@ export function defineServe(program: Command): void {
       "time to keep listening after /readyz turned 503, part of the shutdown (default: 0)",
       wholeNumber(0, 3_600),
     )
-    .addOption(
-      new Option(
-        "--log <what>",
-        "what to log: failed requests and warnings, or every request as well (default: warnings)",
-      ).choices(["warnings", "requests"]),
+    .option(
+      "--log <what>",
+      "warnings: log failed requests and warnings; requests: every request as well (default: warnings)",
+      oneOf("warnings", "requests"),
     )
     .option(
       "--metrics-port <port>",

@@ -8,7 +8,14 @@ import {
 } from "@tollgate/core";
 import type { Command } from "commander";
 import { listAction } from "../actions.ts";
-import { type ListOptions, listCommand, oneOf, pageOf, wholeNumber } from "../arguments.ts";
+import {
+  type ListOptions,
+  listCommand,
+  oneOf,
+  pageOf,
+  pageOptions,
+  wholeNumber,
+} from "../arguments.ts";
 import { type ScopeOptions, scopeOf, withScope } from "../budget-options.ts";
 import { CommandError } from "../failure.ts";
 import { optionsOf } from "../globals.ts";
@@ -58,12 +65,12 @@ export function defineRateLimits(program: Command): void {
     ),
   );
   noun.command("get <id>").description("show one rate limit").action(get);
-  noun
-    .command("status <id>")
+  pageOptions(noun.command("status <id>"))
     .description("show the amounts that a rate limit has left")
-    .option("--subject <id>", "only this counter, as in the column COUNTS")
-    .option("--limit <count>", "maximum number of rows", wholeNumber(1, 1_000))
-    .option("--cursor <cursor>", "start after this cursor of the previous page")
+    .option(
+      "--subject <id>",
+      'only this counter, as in the column COUNTS: a key, an organization, a gateway, a model, or ["organization","user"]',
+    )
     .action(status);
   withRateLimit(noun.command("create <id>"))
     .description("create a rate limit, which applies from the next request on")
@@ -102,6 +109,11 @@ function rateLimitOf(id: string, options: RateLimitOptions): RateLimitConfigurat
   const [limit, ...others] = limits;
   if (limit === undefined || others.length > 0)
     throw new CommandError("pass exactly one of --requests, --tokens and --concurrent-steps", 2);
+  const isRate = concurrentSteps === undefined;
+  if (isRate && per === undefined)
+    throw new CommandError("--requests and --tokens require --per", 2);
+  if (!isRate && (per !== undefined || burst !== undefined))
+    throw new CommandError("--per and --burst are for --requests and --tokens", 2);
   return {
     id,
     scope: scopeOf(options),
