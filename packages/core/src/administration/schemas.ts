@@ -212,12 +212,6 @@ export const raiseCancellation = z.strictObject({
   actor,
 });
 
-/** A period may be empty, but must not end before it begins. */
-const inOrder = z.refine<{ readonly from?: string; readonly to?: string }>(
-  ({ from = "", to = "" }) => !(Date.parse(from) > Date.parse(to)),
-  { path: ["to"], error: "must not be before `from`" },
-);
-
 const classRange = z.strictObject(
   { from: z.exactOptional(dataClassName), upTo: z.exactOptional(dataClassName) },
   { error: "must be an object with `from`, `upTo` or both" },
