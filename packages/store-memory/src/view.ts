@@ -1,5 +1,11 @@
-import type { HeldContent, RetentionView, SessionState, View } from "@tollgate/store-engine";
-import { claimKeyOf, type SessionRow, type State, turnOf } from "./state.ts";
+import {
+  compareBytes,
+  type HeldContent,
+  type RetentionView,
+  type SessionState,
+  type View,
+} from "@tollgate/store-engine";
+import { claimKeyOf, type SessionRow, type State, type StepRow, turnOf } from "./state.ts";
 
 /** Of one chain value. */
 const bytes = 32;
@@ -53,24 +59,33 @@ export function viewOf(state: State): View {
 }
 
 function viewRetention(state: State): Omit<RetentionView, "session"> {
-  const inOrder = (organizationId: string, mark: number): readonly SessionState[] =>
-    state.sessions
-      .all({ tenant: organizationId, matches: ({ record }) => record.updated > mark })
-      .map(({ record }) => record)
-      .sort((a, b) => a.updated - b.updated);
   return {
     organizationsOfOldSteps: (before, limit) =>
-      organizationsOf(state, (id) => oldStepsOf(state, id, before).length > 0).slice(0, limit),
+      firstInOrder(new Set(oldSteps(state, before).map((row) => row.organizationId)), limit),
     oldSteps: (organizationId, before, limit) =>
-      oldStepsOf(state, organizationId, before).slice(0, limit),
-    organizationsOfOldSessions: (before, limit) =>
-      organizationsOf(state, (id) => {
-        const oldest = inOrder(id, markOf(state, id))[0];
-        return oldest !== undefined && oldest.updatedAt < before;
-      })
+      oldSteps(state, before)
+        .filter((row) => row.organizationId === organizationId)
         .slice(0, limit)
-        .map((organizationId) => ({ organizationId, mark: markOf(state, organizationId) })),
-    sessionsInOrder: (organizationId, mark, limit) => inOrder(organizationId, mark).slice(0, limit),
+        .map(({ id }) => id),
+    organizationsOfOldSessions(before, limit) {
+      const oldest = new Map<string, SessionState>();
+      for (const { record } of state.sessions.rows()) {
+        const { organizationId, updated } = record;
+        const other = oldest.get(organizationId);
+        if (updated > markOf(state, organizationId) && !(other && other.updated < updated))
+          oldest.set(organizationId, record);
+      }
+      const due = [...oldest.values()].filter(({ updatedAt }) => updatedAt < before);
+      return firstInOrder(new Set(due.map((record) => record.organizationId)), limit).map(
+        (organizationId) => ({ organizationId, mark: markOf(state, organizationId) }),
+      );
+    },
+    sessionsInOrder: (organizationId, mark, limit) =>
+      state.sessions
+        .all({ tenant: organizationId, matches: ({ record }) => record.updated > mark })
+        .map(({ record }) => record)
+        .sort((a, b) => a.updated - b.updated)
+        .slice(0, limit),
     isNeededSince({ organizationId, id }, time) {
       const waiting = [...(state.sessions.get(organizationId, id)?.heirs ?? [])];
       for (const { record, heirs } of waiting) {
@@ -98,11 +113,8 @@ function heldContents(session: SessionRow | null, limit: number): readonly HeldC
   return held;
 }
 
-function organizationsOf(
-  { salts }: State,
-  isIncluded: (organizationId: string) => boolean,
-): readonly string[] {
-  return [...salts.keys()].filter(isIncluded).sort();
+function firstInOrder(organizations: ReadonlySet<string>, limit: number): readonly string[] {
+  return [...organizations].sort(compareBytes).slice(0, limit);
 }
 
 /** The update up to which the organization's Sessions were checked for erasure. */
@@ -110,14 +122,15 @@ function markOf({ erasedUpTo }: State, organizationId: string): number {
   return erasedUpTo.get(organizationId) ?? -1;
 }
 
-function oldStepsOf({ steps }: State, organizationId: string, before: number): readonly string[] {
-  const ids: string[] = [];
+/** The settled Steps of all organizations that opened before a time, oldest first. */
+function oldSteps({ steps }: State, before: number): readonly StepRow[] {
+  const old: StepRow[] = [];
   for (const row of steps.rows()) {
-    const { step } = row.record;
-    if (step.openedAt >= before) break;
-    if (row.organizationId === organizationId && step.outcome !== null) ids.push(row.id);
+    const { openedAt, outcome } = row.record.step;
+    if (openedAt >= before) break;
+    if (outcome !== null) old.push(row);
   }
-  return ids;
+  return old;
 }
 
 /** The Sessions whose head is the chain's value at their length. */
