@@ -31,7 +31,13 @@ export {
   sweepSteps,
   sweepTranscripts,
 } from "./retention.ts";
-export { findSession, type LineageSegment, lineageOf, transcriptPart } from "./sessions.ts";
+export {
+  findSession,
+  isPrefix,
+  type LineageSegment,
+  lineageOf,
+  transcriptPart,
+} from "./sessions.ts";
 export {
   attemptEndRecord,
   correct,

@@ -132,7 +132,7 @@ function isSameInFlight({ inFlight, length }: SessionState, chain: Uint8Array): 
 }
 
 /** Whether a request starts with a Session's history. A chain value depends on all before it, so the head is enough. */
-function isPrefix({ length, head }: SessionState, chain: Uint8Array): boolean {
+export function isPrefix({ length, head }: SessionState, chain: Uint8Array): boolean {
   return length > 0 && length <= chainLength(chain) && chainHead(chain, length) === head;
 }
 

@@ -222,6 +222,23 @@ function transcriptRetentionTests(test: ContractTest): void {
     expect(await erasures(store)).toEqual([leaf, leaf, leaf]);
   });
 
+  test("erases Sessions of two organizations that have the same id", async (subject) => {
+    const { store, intents } = subject;
+    const theirs = createIntents("globex");
+    await store.keys.insert(theirs.key());
+    const transcript = { newSessionId: intents.id() };
+    for (const owner of [theirs, intents]) {
+      const step = owner.step([user("a")], { transcript });
+      await expectOpened(store.openStep(step));
+      await store.settleStep(owner.settlement(step, { reply: [assistant("b")] }));
+    }
+    expect(await sweepTranscripts(subject)).toEqual({ removed: 2, more: false });
+    for (const { organizationId } of [theirs.owner, intents.owner]) {
+      const parts = await store.sessions.transcript(organizationId, transcript.newSessionId);
+      expect(parts?.map(({ content }) => content)).toEqual([null, null]);
+    }
+  });
+
   test("erases at most one chunk at a time", async (subject) => {
     const { store, intents } = subject;
     const { exchange } = createConversation(store, intents);

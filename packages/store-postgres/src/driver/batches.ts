@@ -3,6 +3,7 @@ import type { Connection } from "../database/connection.ts";
 import { PostgresFailure } from "../database/failure.ts";
 import type { Draft, Locks } from "./draft.ts";
 import { afterTimeout, isTimeout, type Lane, type Queued } from "./lane.ts";
+import { isSameRow } from "./lock-rows.ts";
 
 /** The end of a Step that a decision is about. */
 export type StepEnd = "opening" | "settling";
@@ -33,7 +34,7 @@ export class RunningDrafts {
   locks(sessions: readonly RowName[]): boolean {
     if (sessions.length === 0) return false;
     return this.#batches.some((drafts) =>
-      drafts.some(({ locks }) => locks.sessions.some((one) => sessions.some(isSame(one)))),
+      drafts.some(({ locks }) => locks.sessions.some((one) => isAmong(one, sessions))),
     );
   }
 
@@ -73,8 +74,8 @@ export class Claim {
   }
 }
 
-function isSame(a: RowName): (b: RowName) => boolean {
-  return (b) => a.id === b.id && a.organizationId === b.organizationId;
+function isAmong(row: RowName, rows: readonly RowName[]): boolean {
+  return rows.some((other) => isSameRow(row, other));
 }
 
 /** A queued decision. */
@@ -226,7 +227,7 @@ function takeFrom<One extends PreparedDecision<One>>(
       else waiting.runAlone(null);
     } else if (
       underWay.locks(draft.locks.sessions) ||
-      drafts.some(({ locks }) => locks.steps.some((step) => draft.locks.steps.some(isSame(step))))
+      drafts.some(({ locks }) => locks.steps.some((step) => isAmong(step, draft.locks.steps)))
     ) {
       one.heldBy = draft.locks.sessions;
       left.push(one);

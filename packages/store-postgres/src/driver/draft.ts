@@ -2,6 +2,7 @@ import type { Change, CounterMove, RowName } from "@tollgate/store-engine";
 import { claimKeyToRow, moveToRow, rowsOf, type SqlParameters } from "@tollgate/store-sql";
 import type { GroupName } from "./commit-groups.ts";
 import { groupAfter } from "./followers.ts";
+import { isSameRow } from "./lock-rows.ts";
 import type { ReadSet } from "./read-set.ts";
 
 /** A change as it is sent, with the rows it was decided on. */
@@ -38,10 +39,10 @@ export function locksOf(change: Change, looked: ReadSet): Locks {
   const responses: RowName[] = [];
   const keptResponses: RowName[] = [];
   const stepNamed = (organizationId: string, id: string): void => {
-    steps.push({ organizationId, id, version: stepVersion(looked, id) });
+    steps.push({ organizationId, id, version: stepVersion(looked, { organizationId, id }) });
   };
   const sessionNamed = (organizationId: string, id: string): void => {
-    const seen = looked.sessions.find((session) => session.id === id);
+    const seen = looked.sessions.find((session) => isSameRow(session, { organizationId, id }));
     if (seen) sessions.push({ organizationId, id, version: seen.updated });
   };
   for (const { write, row } of change)
@@ -74,8 +75,8 @@ export function locksOf(change: Change, looked: ReadSet): Locks {
 }
 
 /** An open Step changes with its attempt; a settled one never changes. */
-function stepVersion({ steps }: ReadSet, id: string): number {
-  const step = steps.find((record) => record.step.id === id)?.step;
+function stepVersion({ steps }: ReadSet, name: RowName): number {
+  const step = steps.find((record) => isSameRow(record.step, name))?.step;
   const attempt = step?.attempts.at(-1)?.number ?? 0;
   return step?.outcome === null ? attempt : -attempt;
 }
@@ -137,7 +138,7 @@ function addLooked(
   if (looked.budgetsVersion !== null) add("budgets", { version: looked.budgetsVersion });
   if (!comparesAll) return;
   for (const row of looked.sessions)
-    if (!locks.sessions.some(({ id }) => id === row.id)) addRow("sessions", row, row.updated);
+    if (!locks.sessions.some((one) => isSameRow(one, row))) addRow("sessions", row, row.updated);
   for (const key of looked.unclaimed) add("unclaimed", claimKeyToRow(key));
   for (const { owner, source, chain, found } of looked.matches)
     add("matches", {

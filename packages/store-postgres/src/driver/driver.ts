@@ -1,4 +1,10 @@
-import type { Change, Decision, RowName, View } from "@tollgate/store-engine";
+import {
+  type Change,
+  type Decision,
+  isPrefix,
+  type RowName,
+  type View,
+} from "@tollgate/store-engine";
 import {
   createKnownRecent,
   createKnownRows,
@@ -20,9 +26,9 @@ import {
 } from "./batches.ts";
 import type { Commit, Outcome } from "./commit.ts";
 import { draftOf, type Locks, locksOf } from "./draft.ts";
-import { isBegunBy, viewAfter, withoutReplaced } from "./followers.ts";
+import { viewAfter, withoutReplaced } from "./followers.ts";
 import { isTimeout, Lane, type LaneWork } from "./lane.ts";
-import { lockRows } from "./lock-rows.ts";
+import { isSameRow, lockRows } from "./lock-rows.ts";
 import { type ReadSet, recordReads } from "./read-set.ts";
 
 /** Connects the driver to the database. */
@@ -275,9 +281,9 @@ function withMatchesOf(before: ReadSet, rows: View, locked: Locks["sessions"]): 
     ...rows,
     recentMatches(owner, source, chain) {
       const still = (before.matches[0]?.found ?? []).flatMap((session) => {
-        if (!locked.some(({ id }) => id === session.id)) return session;
+        if (!locked.some((one) => isSameRow(one, session))) return session;
         const current = rows.session(session.organizationId, session.id);
-        return current && isBegunBy(current, chain) ? current : [];
+        return current && isPrefix(current, chain) ? current : [];
       });
       return still.length > 0 ? still : rows.recentMatches(owner, source, chain);
     },
@@ -290,9 +296,9 @@ function withMatchesOf(before: ReadSet, rows: View, locked: Locks["sessions"]): 
  */
 function lockedFirst(change: Change, looked: ReadSet): LockedNames {
   const { sessions, responses } = locksOf(change, looked);
-  const isMoved = (id: string): boolean =>
-    change.some(({ write, row }) => write === "update session" && row.id === id);
-  return { sessions: sessions.filter(({ id }) => !isMoved(id)), responses };
+  const isMoved = (session: RowName): boolean =>
+    change.some(({ write, row }) => write === "update session" && isSameRow(row, session));
+  return { sessions: sessions.filter((session) => !isMoved(session)), responses };
 }
 
 /** Locks the rows that are not locked yet, in the common order. Returns whether there were any; then the decision may differ. */

@@ -1,11 +1,11 @@
 import {
   type Change,
-  chainHead,
-  chainLength,
+  isPrefix,
   type RowName,
   type SessionState,
   type View,
 } from "@tollgate/store-engine";
+import { isSameRow } from "./lock-rows.ts";
 
 /** An earlier change of the same statement, and the Sessions that it locks. */
 export interface Earlier {
@@ -22,7 +22,7 @@ export function viewAfter(view: View, before: readonly Pick<Earlier, "change">[]
   const moved = movedBy(before);
   if (moved.length === 0) return view;
   const after = (session: SessionState | null): SessionState | null =>
-    moved.findLast((one) => session !== null && isSame(one, session)) ?? session;
+    moved.findLast((one) => session !== null && isSameRow(one, session)) ?? session;
   return {
     ...view,
     session: (organizationId, id) => after(view.session(organizationId, id)),
@@ -30,14 +30,9 @@ export function viewAfter(view: View, before: readonly Pick<Earlier, "change">[]
     recentMatches: (owner, source, chain) =>
       view.recentMatches(owner, source, chain).flatMap((session) => {
         const current = after(session);
-        return current && isBegunBy(current, chain) ? current : [];
+        return current && isPrefix(current, chain) ? current : [];
       }),
   };
-}
-
-/** Whether a request's history begins with that of a Session. */
-export function isBegunBy({ length, head }: SessionState, chain: Uint8Array): boolean {
-  return length > 0 && length <= chainLength(chain) && chainHead(chain, length) === head;
 }
 
 /** The group of a change: that of an earlier change of the same Session, or its own. A group is written all or none. */
@@ -48,7 +43,7 @@ export function groupAfter(
 ): number {
   if (sessions.length === 0) return place;
   const leader = before.find(({ locks }) =>
-    locks.sessions.some((one) => sessions.some((other) => isSame(one, other))),
+    locks.sessions.some((one) => sessions.some((other) => isSameRow(one, other))),
   );
   return leader?.group ?? place;
 }
@@ -57,7 +52,7 @@ export function groupAfter(
 export function withoutReplaced(changes: readonly Change[]): readonly Change[] {
   const moved = movedBy(changes.map((change) => ({ change })));
   const isReplaced = ({ write, row }: Change[number]): boolean =>
-    write === "update session" && moved.findLast((one) => isSame(one, row)) !== row;
+    write === "update session" && moved.findLast((one) => isSameRow(one, row)) !== row;
   return changes.map((change) =>
     change.some(isReplaced) ? change.filter((operation) => !isReplaced(operation)) : change,
   );
@@ -68,8 +63,4 @@ function movedBy(drafts: readonly Pick<Earlier, "change">[]): readonly SessionSt
   for (const { change } of drafts)
     for (const { write, row } of change) if (write === "update session") moved.push(row);
   return moved;
-}
-
-function isSame(a: RowName, b: RowName): boolean {
-  return a.id === b.id && a.organizationId === b.organizationId;
 }

@@ -21,6 +21,11 @@ export async function lockRows(
   );
 }
 
+/** Whether two names are of one row of a table. An id is unique only within its organization. */
+export function isSameRow(a: RowName, b: RowName): boolean {
+  return a.id === b.id && a.organizationId === b.organizationId;
+}
+
 /** The common order of locks on rows of a table. */
 export function byName(a: RowName, b: RowName): number {
   if (a.organizationId !== b.organizationId) return a.organizationId < b.organizationId ? -1 : 1;
