@@ -93,8 +93,8 @@ const maxSmallBatchSize = 8;
 /** Bytes and characters in one statement. A longer change goes alone. */
 const maxBatchLength = 1_048_576;
 /**
- * Statements that run at once. A second one starts if this many changes wait, or if a change arrives after the first has
- * run for this many milliseconds. A larger batch costs less for each change.
+ * Statements that run at once. A second one starts if this many changes wait, or if a change waits and the first has run for
+ * this many milliseconds. A larger batch costs less for each change.
  */
 const maxRunning = 2;
 const minWaiting = maxBatchSize;
@@ -114,9 +114,8 @@ export interface BatchTransport<One extends PreparedDecision<One>> {
 }
 
 /**
- * Batches decisions without a timer: a call goes at once if no statement runs, and calls that arrive meanwhile share
- * the next one. After a batch fails, its decisions run in smaller ones and finally alone, so none fails because of
- * another.
+ * Batches decisions: a call goes at once if no statement runs, and calls that arrive meanwhile share the next one. After a
+ * batch fails, its decisions run in smaller ones and finally alone, so none fails because of another.
  */
 export function createBatches<One extends PreparedDecision<One>>({
   withConnection,
@@ -146,6 +145,7 @@ export function createBatches<One extends PreparedDecision<One>>({
     const run = ++latestRun;
     latestStart = performance.now();
     isBorrowing = true;
+    const timer = setTimeout(dispatch, longRun + 1);
     try {
       await withConnection(async (connection) => {
         taken.drafts = take();
@@ -160,13 +160,14 @@ export function createBatches<One extends PreparedDecision<One>>({
       if (isTimeout(error)) queue = afterTimeout(queue, { run, latestRun });
       else if (!drafts) for (const { waiting } of queue.splice(0)) waiting.runAlone(error);
     }
+    clearTimeout(timer);
     running--;
     if (taken.drafts && taken.drafts.length > 0) underWay.remove(taken.drafts);
     else dispatch();
   };
   const dispatch = (): void => {
     if (queue.length === 0 || isHeldUp || isBorrowing) return;
-    const mayBeSecond = queue.length >= minWaiting || performance.now() - latestStart > longRun;
+    const mayBeSecond = queue.length >= minWaiting || performance.now() - latestStart >= longRun;
     if (running >= (mayBeSecond ? maxRunning : 1)) return;
     running++;
     void runBatch();
