@@ -46,7 +46,8 @@ export function createSessionRepository(
       (await ownedBy(owner, openStepStatements.session, sessionId)) !== null,
     findByTurn: async (owner, turnId) =>
       (await ownedBy(owner, openStepStatements.sessionOfTurn, turnId))?.id ?? null,
-    sweep: (sweep) => database.driver.alone((view) => sweepTranscripts(view, sweep), sweeping),
+    sweep: (sweep) =>
+      database.driver.alone((view) => sweepTranscripts(view, sweep), inTurn(database, "sweeps")),
   };
 }
 
@@ -69,12 +70,12 @@ export function createResponseRepository(database: Database): ResponseRepository
       const { organizationId } = deletion.owner;
       return database.driver.alone((view) => deleteResponse(view, deletion), {
         evenIfDone: false,
-        turn: turnToDelete(organizationId),
+        turn: turnToDelete(database, organizationId),
         locks: { responses: [{ organizationId, id: deletion.id }] },
       });
     },
     sweep: (query) =>
-      database.driver.alone((view) => sweepResponses(view, query), sweepingResponses),
+      database.driver.alone((view) => sweepResponses(view, query), inTurn(database, "responses")),
   };
 }
 
@@ -89,28 +90,34 @@ export async function sweepSteps(database: Database, sweep: StepSweep): Promise<
     const dropped = await dropPartition(database, sweep);
     if (dropped !== null) return { removed: dropped, more: true };
   }
-  return database.driver.alone((view) => sweepRest(view, sweep), sweeping);
+  return database.driver.alone((view) => sweepRest(view, sweep), inTurn(database, "sweeps"));
 }
 
-const lock = (turn: string, number: number): string => `hashtextextended(${turn}, ${number})`;
+/** The name of a lock. A database may have several stores, each in its own schema. */
+function lockName({ schema }: Pick<Database, "schema">, what: "sweeps" | "responses"): string {
+  return `tollgate ${what} of ${schema}`;
+}
 
-/** Sweeps run in one process at a time, so none repeats the work of another. */
-const sweeping = {
-  evenIfDone: true,
-  turn: [`SELECT pg_advisory_xact_lock(${lock("'sweep'", 2)})`, {}],
-} as const;
+const lockOf = (name: string): string => `hashtextextended(${name}, 0)`;
 
-/** Responses are swept while none is deleted: each removal may change what the others move. */
-const sweepingResponses = {
-  evenIfDone: true,
-  turn: [`SELECT pg_advisory_xact_lock(${lock("'responses'", 2)})`, {}],
-} as const;
+/**
+ * Sweeps run in one process at a time, so none repeats the work of another. Responses are swept while none is deleted: each
+ * removal may change what the others move.
+ */
+function inTurn(database: Database, what: "sweeps" | "responses") {
+  const text = `SELECT pg_advisory_xact_lock(${lockOf(":turn")})`;
+  return { evenIfDone: true, turn: [text, { turn: lockName(database, what) }] } as const;
+}
 
 /** Deletions run one at a time in an organization, and not during a sweep. */
-function turnToDelete(organizationId: string): readonly [string, SqlParameters] {
-  const text = `SELECT pg_advisory_xact_lock_shared(${lock("'responses'", 2)}),
-    pg_advisory_xact_lock(${lock(":organization_id", 1)})`;
-  return [text, { organization_id: organizationId }];
+function turnToDelete(
+  database: Database,
+  organizationId: string,
+): readonly [string, SqlParameters] {
+  const text = `SELECT pg_advisory_xact_lock_shared(${lockOf(":turn")}),
+    pg_advisory_xact_lock(${lockOf(":own_turn")})`;
+  const turn = lockName(database, "responses");
+  return [text, { turn, own_turn: `${turn} in ${organizationId}` }];
 }
 
 /**

@@ -2,6 +2,7 @@ import { leafHash } from "@tollgate/core/store";
 import { expect, inject, it, onTestFinished } from "vitest";
 import {
   insertKey,
+  leafOf,
   owner,
   stepIntent,
   stepSettlement,
@@ -45,4 +46,46 @@ it("waits for a Session that is being continued, and then does not erase it", as
     expect(await swept).toMatchObject({ removed: 0 });
   });
   expect(await isKept()).toBe(true);
+});
+
+it("waits for no sweep or deletion of a store in another schema of the database", async () => {
+  const locks = new Set<string>();
+  let count = 0;
+  for (const schema of [freshSchema(), freshSchema()]) {
+    const store = postgresStore({ url: inject("postgresUrl") }, { schema });
+    onTestFinished(() => store.close());
+    await store.migrate();
+    const leaf = () => leafOf("transcripts.erased", "leaf");
+    const works = [
+      () => store.sessions.sweep({ at, keep: day, limit: 9, leaf }),
+      () => store.responses.sweep({ at, limit: 9 }),
+      () =>
+        store.responses.delete({
+          owner,
+          id: "response",
+          at,
+          leaf: leafOf("response.deleted", "leaf"),
+        }),
+    ];
+    for (const work of works)
+      await withClient(async (client) => {
+        // Each takes its locks before it reads one of these tables.
+        const tables = [`${schema}.organizations`, `${schema}.responses`];
+        await client.query(`BEGIN; LOCK TABLE ${tables.join(", ")}`);
+        const done = work();
+        const taken = `SELECT objid FROM pg_locks JOIN pg_stat_activity USING (pid)
+          WHERE locktype = 'advisory' AND granted AND wait_event_type = 'Lock' AND query LIKE $1`;
+        const read = () =>
+          withClient(async (watching) => (await watching.query(taken, [`%${schema}.%`])).rows);
+        let rows = await read();
+        while (rows.length === 0) rows = await read();
+        for (const { objid } of rows) locks.add(`${objid}`);
+        count += rows.length;
+        await client.query("COMMIT");
+        await done;
+      });
+  }
+  // In each schema, a deletion shares one of its two locks with the sweep of responses.
+  expect(count).toBe(8);
+  expect(locks.size).toBe(6);
 });
