@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { createGateway, ed25519Signer } from "@tollgate/core";
 import { simProvider } from "@tollgate/provider-sim";
 import { sqliteStore } from "@tollgate/store-sqlite";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { temporaryFolder } from "./command-line.ts";
 import { runHere } from "./in-process.ts";
 
@@ -81,6 +81,29 @@ describe("the commands for evidence", { timeout: 60_000 }, () => {
     const { code, output, errors } = await evidence("verify", "--organization", "acme");
     expect([code, errors]).toEqual([1, "error: some logs have a problem\n"]);
     expect(output).toContain("from leaf 1 on, checkpoint 1: leaf 1 doesn't have its hash");
+  });
+
+  it("fail for a database with records that was never sealed", async () => {
+    const apart = temporaryFolder();
+    const store = { type: "sqlite", filename: join(apart, "tollgate.db") };
+    const configuration = join(apart, "tollgate.config.json");
+    const settings = { store, providers: { sim: { type: "sim" } } };
+    writeFileSync(configuration, JSON.stringify(settings));
+    const inFolder = (...words: readonly string[]) =>
+      runHere(["--config", configuration, ...words]);
+    const { output: key } = await evidence("key");
+    const verify = () => inFolder("evidence", "verify", "--key", key.trim());
+    const created = ["--organization", "acme", "--user", "ada", "--label", "laptop"];
+    expect(await inFolder("keys", "create", ...created)).toMatchObject({ code: 0 });
+    // Its leaf may still wait.
+    expect(await verify()).toMatchObject({ code: 0, output: "nothing is sealed yet\n" });
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 120_000 });
+    onTestFinished(() => void vi.useRealTimers());
+    const { code, output, errors } = await verify();
+    expect(output).toMatch(
+      /^acme +0 +0 +0 +from leaf 0 on, checkpoint 0: nothing is sealed: 1 leaf that should be sealed/m,
+    );
+    expect([code, errors]).toEqual([1, "error: some logs have a problem\n"]);
   });
 
   it("need a log to anchor, and the configuration of this machine", async () => {

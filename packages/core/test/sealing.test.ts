@@ -8,6 +8,7 @@ import {
   everyOrganization,
   type Gateway,
   type LogRecord,
+  type VerifyOptions,
 } from "@tollgate/core";
 import { type Checkpoint, leafHash, type SealedLeaf, type Store } from "@tollgate/core/store";
 import { memoryStore } from "@tollgate/store-memory";
@@ -449,6 +450,39 @@ describe("verification", () => {
 });
 
 describe("without `evidence`", () => {
+  it("a database that was never sealed fails once a leaf is older than the alarm time", async () => {
+    const { gateway, clock, chat } = await createTestGateway();
+    const { gateway: sealed } = await sealing();
+    const keys = [sealed.evidence.verificationKey ?? ""];
+    const all: VerifyOptions = { organizationId: everyOrganization, keys };
+    const start = clock.now();
+    await gateway.fetch(chat());
+    await clock.advance("60s");
+    expect(await gateway.evidence.verify(all)).toEqual([]);
+    await clock.advance("1s");
+    const unsealed = (count: number) => ({
+      size: 0,
+      checkpoints: 0,
+      anchors: 0,
+      problem: {
+        index: 0,
+        checkpoint: 0,
+        message: expect.stringMatching(
+          new RegExp(
+            `^nothing is sealed: ${count} lea.* sealed .*${new Date(start).toISOString()}$`,
+          ),
+        ),
+      },
+    });
+    expect(await gateway.evidence.verify(all)).toEqual([
+      { organizationId: null, ...unsealed(1) },
+      { organizationId, ...unsealed(3) },
+    ]);
+    expect(await gateway.evidence.verify({ ...all, organizationId })).toEqual([
+      { organizationId, ...unsealed(3) },
+    ]);
+  });
+
   it("nothing is sealed, and `seal` says why", async () => {
     const { gateway, chat, clock, store } = await createTestGateway();
     await gateway.fetch(chat());

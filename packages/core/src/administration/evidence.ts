@@ -69,7 +69,8 @@ export interface Evidence {
   latest(log: Pick<CheckpointFilter, "organizationId">): Promise<CheckpointRecord | null>;
   /**
    * Verifies logs against the database: signatures, leaf hashes, density, roots, consistency and anchors, and that every
-   * leaf that should be sealed is in its log. Reads every leaf.
+   * leaf that should be sealed is in its log. Reads every leaf. Without any checkpoint, those are the leaves that are older
+   * than `alarmAfter`.
    * @throws GatewayError `invalid_argument` for an invalid key or without any
    */
   verify(options: VerifyOptions): Promise<readonly LogRecord[]>;
@@ -197,7 +198,7 @@ interface DueTimes {
 /**
  * The last checkpoint of any log shows that sealing ran until then, and this process knows how far it sealed itself. So in a
  * copy of the database, or after all processes have ended, the last leaves don't count. A leaf isn't excused by a time in
- * the future.
+ * the future. If nothing was ever sealed, or all logs were removed, only the age of a leaf counts.
  */
 async function dueTimes(context: GatewayContext): Promise<DueTimes> {
   const { clock, sequencer } = context;
@@ -205,7 +206,7 @@ async function dueTimes(context: GatewayContext): Promise<DueTimes> {
   const now = clock.now();
   let sealedAt = sequencer?.sealedUpTo() ?? 0;
   for await (const owner of allLogs(context)) sealedAt = Math.max(sealedAt, owner.sealedAt ?? 0);
-  return { from: Math.min(sealedAt, now) - wait, to: now + wait };
+  return { from: (sealedAt === 0 ? now : Math.min(sealedAt, now)) - wait, to: now + wait };
 }
 
 interface Trust {

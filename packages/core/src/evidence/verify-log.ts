@@ -104,7 +104,9 @@ export async function verifyLog(log: LogToVerify): Promise<VerifiedLog> {
     if (anchoredSizes.has(size)) roots.set(size, stated.root);
   }
   const wrong = anchors.map(anchorProblem).find((problem) => problem !== null);
-  return end(wrong ?? outsideProblem(await log.outside(size)));
+  const outside = outsideProblem(await log.outside(size));
+  const isEmpty = outside !== null && size === 0;
+  return end(wrong ?? (isEmpty ? `nothing is sealed: ${outside}` : outside));
 }
 
 function outsideProblem({ count, since }: Awaited<ReturnType<LogToVerify["outside"]>>) {
