@@ -1,28 +1,8 @@
 import { expect, it } from "vitest";
 import { lineageOf, openStep, type SessionState, transcriptPart, type View } from "../src/index.ts";
+import { session } from "./session.ts";
 import { digestOf, stepIntent } from "./step-intents.ts";
 import { viewOf } from "./view.ts";
-
-const session = (id: string, length: number, branch: Partial<SessionState> = {}): SessionState => ({
-  id,
-  organizationId: "acme",
-  userId: "ada",
-  keyId: "key",
-  source: "api",
-  head: "",
-  length,
-  dataClasses: [],
-  createdAt: 0,
-  updatedAt: 0,
-  branchedFromSessionId: null,
-  commonLength: 0,
-  rootSessionId: null,
-  historyFromSessionId: null,
-  updated: 0,
-  inFlight: false,
-  turnId: "turn",
-  ...branch,
-});
 
 /** The ids and ends of the segments of the last of these Sessions. */
 function lineage(...sessions: readonly SessionState[]): readonly (readonly [string, number])[] {

@@ -1,27 +1,8 @@
-import { lineageOf, type SessionState } from "@tollgate/store-engine";
+import { lineageOf } from "@tollgate/store-engine";
 import { sessionToRow } from "@tollgate/store-sql";
 import { expect, it } from "vitest";
+import { session } from "../../../store-engine/test/session.ts";
 import { askFetching } from "./ask-fetching.ts";
-
-const session: SessionState = {
-  id: "session 0",
-  organizationId: "acme",
-  userId: "ada",
-  keyId: "key",
-  source: "api",
-  head: "00",
-  length: 1,
-  dataClasses: [],
-  createdAt: 0,
-  updatedAt: 0,
-  branchedFromSessionId: null,
-  commonLength: 0,
-  rootSessionId: null,
-  historyFromSessionId: null,
-  updated: 0,
-  inFlight: false,
-  turnId: "turn",
-};
 
 it("reads each fetched row once, however many rows a question fetches one by one", async () => {
   const count = 200;
@@ -29,7 +10,7 @@ it("reads each fetched row once, however many rows a question fetches one by one
   const rowOf = (id: string): object => {
     const place = Number(id.split(" ")[1]);
     const historyFromSessionId = place === 0 ? null : `session ${place - 1}`;
-    const row = sessionToRow({ ...session, id, historyFromSessionId }, place);
+    const row = sessionToRow(session(id, 1, { head: "00", historyFromSessionId }), place);
     return Object.defineProperty({ ...row }, "id", {
       get() {
         readings++;
