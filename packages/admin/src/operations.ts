@@ -49,11 +49,11 @@ const keys = {
   "keys.revokeOfUser": operation({
     method: "POST",
     path: "/keys/revoke",
-    summary: "Revokes all keys of a user.",
+    summary: "Revokes all keys of a user, and returns their number.",
     role: "operator",
     input: membersOf(ofUser),
-    output: allOf(records.keyRecord),
-    call: async ({ keys }, input, { actor }) => ({ data: await keys.revoke({ ...input, actor }) }),
+    output: records.revokedKeys,
+    call: ({ keys }, input, { actor }) => keys.revoke({ ...input, actor }),
   }),
   "keys.get": operation({
     method: "GET",

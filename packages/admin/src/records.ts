@@ -114,6 +114,7 @@ export const connectionRecord = z.object({
   keyId: text,
 });
 
+export const revokedKeys = z.object({ revoked: count });
 export const resealResult = z.object({ resealed: count, failed: count });
 
 const selector = z.exactOptional(z.union([text, texts]));

@@ -9,6 +9,7 @@ import {
   type KeyReference,
   type Keys,
   type RepriceOptions,
+  type RevokedKeys,
   type UserKeysReference,
 } from "@tollgate/core";
 import {
@@ -168,12 +169,13 @@ function pages<Row>(
 
 function createRevoke({ send }: HttpClient): Keys["revoke"] {
   function revoke(reference: KeyReference): Promise<KeyRecord>;
-  function revoke(reference: UserKeysReference): Promise<readonly KeyRecord[]>;
+  function revoke(reference: UserKeysReference): Promise<RevokedKeys>;
   async function revoke(
     reference: KeyReference | UserKeysReference,
-  ): Promise<KeyRecord | readonly KeyRecord[]> {
-    if (!("userId" in reference)) return send(operations["keys.revoke"], reference);
-    return (await send(operations["keys.revokeOfUser"], reference)).data;
+  ): Promise<KeyRecord | RevokedKeys> {
+    return "userId" in reference
+      ? send(operations["keys.revokeOfUser"], reference)
+      : send(operations["keys.revoke"], reference);
   }
   return revoke;
 }

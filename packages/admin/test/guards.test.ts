@@ -175,6 +175,21 @@ describe("the admin API", () => {
     });
   });
 
+  it("answers the revocation of a user's keys with their number, however many they are", async () => {
+    const { call, gateway } = await served();
+    const user = { organizationId: "acme", userId: "ada" };
+    for (let at = 0; at < 30; at++) await gateway.keys.create({ ...user, label: `${at}` });
+    const init = {
+      method: "POST",
+      headers: { ...json, authorization: "Bearer t" },
+      body: JSON.stringify(user),
+    };
+    const first = await call("/keys/revoke", init);
+    expect([first.status, await first.json()]).toEqual([200, { revoked: 30 }]);
+    expect(await (await call("/keys/revoke", init)).json()).toEqual({ revoked: 0 });
+    expect((await gateway.keys.list({ ...user, live: true })).data).toEqual([]);
+  });
+
   it("answers 400 to a range that ends before it begins", async () => {
     const { call } = await served();
     const range = "from=2026-01-02&to=2026-01-01T23:59:59Z";

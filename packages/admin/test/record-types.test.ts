@@ -13,6 +13,7 @@ import type {
   RateLimitStatus,
   RepricedAttempt,
   ResealResult,
+  RevokedKeys,
   SessionRecord,
 } from "@tollgate/core";
 import type { z } from "@tollgate/core/schemas";
@@ -37,6 +38,7 @@ it("has schemas with exactly the members of the records' types, which the compil
   expectTypeOf<Shown<"createdKey">>().toEqualTypeOf<Plain<CreatedKey>>();
   expectTypeOf<Shown<"createdAdminToken">>().toEqualTypeOf<Plain<CreatedAdminToken>>();
   expectTypeOf<Shown<"connectionRecord">>().toEqualTypeOf<Plain<ConnectionRecord>>();
+  expectTypeOf<Shown<"revokedKeys">>().toEqualTypeOf<Plain<RevokedKeys>>();
   expectTypeOf<Shown<"resealResult">>().toEqualTypeOf<Plain<ResealResult>>();
   expectTypeOf<Shown<"budgetRecord">>().toEqualTypeOf<Plain<BudgetRecord>>();
   expectTypeOf<Shown<"budgetRaise">>().toEqualTypeOf<Plain<BudgetRaiseRecord>>();

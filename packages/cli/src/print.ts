@@ -16,16 +16,15 @@ export function printRecord(json: boolean | undefined, record: object, shown = r
   print(json, record, formatRecord(shown));
 }
 
-/** Prints a page as a table, and the option for the next page. `nothing` is the text for an empty page. */
+/** Prints a page as a table, and the option for the next page. */
 export function printPage<Row>(
   json: boolean | undefined,
   page: Page<Row>,
   columns: readonly Column<Row>[],
-  nothing = "no records",
 ): void {
   const { data, nextCursor } = page;
   // A page may end before its first match, because a filter reads only so many records at once.
-  const empty = nextCursor === null ? nothing : "no matching records so far";
+  const empty = nextCursor === null ? "no records" : "no matching records so far";
   const table = data.length === 0 ? empty : formatTable(data, columns);
   const more = nextCursor === null ? "" : `\n\nnext page: --cursor ${nextCursor}`;
   print(json, { data, nextCursor }, table + more);

@@ -119,7 +119,7 @@ describe("the commands", () => {
     expect(await listed("--live", "--label", "desk")).toEqual([id]);
     expect(await listed("--no-live")).toEqual([]);
     const revoked = await runJsonIn(folder, "keys", "revoke", "--user", "bob", ...acme);
-    expect(page.parse(revoked).data.map((row) => row.id)).toEqual([id]);
+    expect(revoked).toEqual({ revoked: 1 });
     const again = await runIn(folder, ["keys", "revoke", "--user", "bob", ...acme]);
     expect(again.output).toBe("this user has no active keys\n");
     expect(await listed("--live")).toEqual([]);

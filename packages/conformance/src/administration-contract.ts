@@ -65,8 +65,11 @@ export function describeAdministration(name: string, source: AdministrationSourc
       await expectSame((one) => one.keys.list({ organizationId, live: true }, { limit: 1 }));
       expect((await keys.revoke({ ...reference, ...by })).revokedAt).not.toBeNull();
       const other = await keys.create({ organizationId, userId: "ada", label: "x", ...by });
-      const revoked = await keys.revoke({ organizationId, userId: "ada", ...by });
-      expect(revoked.map((key) => key.id)).toEqual([other.key.id]);
+      const ofUser = { organizationId, userId: "ada", ...by };
+      expect(await keys.revoke(ofUser)).toEqual({ revoked: 1 });
+      const { revokedAt } = await keys.get({ organizationId, id: other.key.id });
+      expect(revokedAt).not.toBeNull();
+      expect(await keys.revoke(ofUser)).toEqual({ revoked: 0 });
       await expectSame((one) => one.keys.list({ organizationId, userId: "ada", live: false }));
       const { data } = await administration.changes.list({ organizationId });
       expect(data.slice(0, -1).map((change) => change.actor)).toEqual(

@@ -59,6 +59,7 @@ export type {
   KeyReference,
   Keys,
   KeyWithSecret,
+  RevokedKeys,
   UpdateKeyOptions,
   UserKeysReference,
   WithActor,

@@ -14,7 +14,7 @@ import {
 } from "../arguments.ts";
 import { CommandError } from "../failure.ts";
 import { optionsOf } from "../globals.ts";
-import { printPage, printRecord } from "../print.ts";
+import { print, printRecord } from "../print.ts";
 import type { Column } from "../table.ts";
 import { organizationScope, withAdministration } from "../with-administration.ts";
 
@@ -192,8 +192,9 @@ async function revoke(id: string | undefined, _options: unknown, command: Comman
     if (id !== undefined)
       return printRecord(json, await keys.revoke({ organizationId, id, ...acting }));
     const ofUser = { organizationId: organization ?? "", userId: user ?? "", ...acting };
-    const page = { data: await keys.revoke(ofUser), nextCursor: null };
-    printPage(json, page, columns, "this user has no active keys");
+    const { revoked } = await keys.revoke(ofUser);
+    const text = revoked === 0 ? "this user has no active keys" : `Keys revoked: ${revoked}`;
+    print(json, { revoked }, text);
   });
 }
 

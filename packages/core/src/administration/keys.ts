@@ -102,6 +102,11 @@ export interface UserKeysReference extends WithActor {
   readonly userId: string;
 }
 
+/** How many keys of a user were revoked. */
+export interface RevokedKeys {
+  readonly revoked: number;
+}
+
 /** Selects keys. Every given member must match. */
 export interface KeyFilter extends OrganizationScope {
   readonly userId?: string;
@@ -158,10 +163,10 @@ export interface Keys {
   /**
    * Revokes all keys of the user that aren't revoked yet, newest first, 25 at a time, between which requests run. If it
    * fails, some keys may be revoked already, each with its record: call it again to revoke the rest. Keys that are created
-   * after it began stay. Expired keys are revoked too, so a later expiry can't revive them. Returns the keys that it
-   * revoked, newest first.
+   * after it began stay. Expired keys are revoked too, so a later expiry can't revive them. Returns the number of keys
+   * that it revoked: `list` shows them, and `changes.list` shows each revocation.
    */
-  revoke(reference: UserKeysReference): Promise<readonly KeyRecord[]>;
+  revoke(reference: UserKeysReference): Promise<RevokedKeys>;
 }
 
 type KeyCreation = CreateKeyOptions & Idempotent;
@@ -436,10 +441,10 @@ function createRevoke(
     organizationId,
     userId,
     ...acting
-  }: UserKeysReference): Promise<readonly KeyRecord[]> {
+  }: UserKeysReference): Promise<RevokedKeys> {
     await ready();
     const revokedAt = context.clock.now();
-    const revoked: KeyRecord[] = [];
+    let revoked = 0;
     // Newest first, so keys that are created meanwhile are on no later page.
     for (let cursor: string | null = null; ; ) {
       const paging = { cursor, limit: keysAtOnce };
@@ -448,18 +453,18 @@ function createRevoke(
       const changes = live.map((key) => revokeNamed(key, acting, revokedAt));
       // Each change is reported, even if another one fails.
       await Promise.allSettled(changes);
-      for (const key of await Promise.all(changes)) if (key) revoked.push(toKeyRecord(key));
-      if (page.nextCursor === null) return revoked;
+      revoked += (await Promise.all(changes)).filter((key) => key !== null).length;
+      if (page.nextCursor === null) return { revoked };
       cursor = page.nextCursor;
       await yieldToEventLoop();
     }
   }
 
   function revoke(reference: KeyReference & IfMatch): Promise<KeyRecord>;
-  function revoke(reference: UserKeysReference): Promise<readonly KeyRecord[]>;
+  function revoke(reference: UserKeysReference): Promise<RevokedKeys>;
   async function revoke(
     reference: (KeyReference & IfMatch) | UserKeysReference,
-  ): Promise<KeyRecord | readonly KeyRecord[]> {
+  ): Promise<KeyRecord | RevokedKeys> {
     return isOfUser(reference)
       ? withStoreErrors(revokeOfUser(read(keysOfUser, reference)))
       : withStoreErrors(revokeOne(read(keyRevocation, reference)));
