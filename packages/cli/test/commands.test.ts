@@ -245,8 +245,8 @@ describe("the commands", () => {
   }, 30_000);
 
   it("migrate, recover and sweep", async () => {
-    expect(await runJsonIn(folder, "migrate")).toEqual({ migrated: true });
-    expect(await runJsonIn(folder, "migrate", "--check")).toEqual({ migrated: true });
+    expect(await runJsonIn(folder, "migrate")).toEqual({ upToDate: true });
+    expect(await runJsonIn(folder, "migrate", "--check")).toEqual({ upToDate: true });
     expect(await runJsonIn(folder, "recover")).toEqual({ recovered: 0 });
     expect(await runJsonIn(folder, "sweep")).toEqual({ removed: 0 });
     expect((await runIn(folder, ["sweep"])).output).toBe(

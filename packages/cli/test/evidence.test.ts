@@ -54,6 +54,10 @@ describe("the commands for evidence", { timeout: 60_000 }, () => {
     expect(JSON.parse(output)).toEqual({
       data: [{ organizationId: "acme", size: 2, checkpoints: 2, anchors: 0, problem: null }],
     });
+    expect(await evidence("verify", "--organization", "nobody")).toMatchObject({
+      code: 0,
+      output: "nothing is sealed yet\n",
+    });
     const other = ed25519Signer({
       name: "gateway.example",
       privateKey: generateKeyPairSync("ed25519").privateKey,

@@ -66,7 +66,8 @@ async function verify(_options: unknown, command: Command): Promise<void> {
       ...(key === undefined ? {} : { keys: key }),
       anchors,
     });
-    const text = logs.length === 0 ? "nothing is sealed yet" : formatTable(logs, columns);
+    const isEmpty = logs.every(({ checkpoints, problem }) => checkpoints === 0 && problem === null);
+    const text = isEmpty ? "nothing is sealed yet" : formatTable(logs, columns);
     print(globalsOf(command).json, { data: logs }, text);
     if (logs.some(({ problem }) => problem !== null))
       throw new CommandError("some logs have a problem");

@@ -42,7 +42,7 @@ async function migrate(_options: unknown, command: Command): Promise<void> {
   const { check } = optionsOf<{ readonly check?: boolean }>(command);
   await withGateway(command, async (gateway) => {
     await (check ? requireStore(gateway) : gateway.ready());
-    print(globalsOf(command).json, { migrated: true }, "the store is up to date");
+    print(globalsOf(command).json, { upToDate: true }, "the store is up to date");
   });
 }
 
