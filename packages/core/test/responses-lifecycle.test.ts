@@ -104,6 +104,20 @@ describe.each(stores)("a stored response (sections 2.7 and 3), on %s", (_, open)
     expect((await responses.get(id)).status).toBe(404);
   });
 
+  it("is removed by one sweep with all that was kept for it, however long the chain", async () => {
+    const { gateway, responses } = await start();
+    const ids: string[] = [];
+    for (let place = 0; place < 70; place++) {
+      const previous_response_id = ids.at(-1);
+      const { id } = await responses.create(previous_response_id ? { previous_response_id } : {});
+      ids.push(id);
+    }
+    for (const id of ids) expect((await responses.remove(id)).status).toBe(200);
+    // The last deletion removed 33, and each chunk names one of the rest and removes 32 more.
+    expect(await gateway.sweep()).toBe(2);
+    expect(await gateway.sweep()).toBe(0);
+  });
+
   it("is removed by sweep once it has expired, in bounded chunks, and its evidence remains", async () => {
     const chunks: number[] = [];
     const store = open();

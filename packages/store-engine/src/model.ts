@@ -167,7 +167,10 @@ export type LinkedResponse = RowName & Pick<ResponseRecord, "builtOn">;
 
 /** A response without its content. */
 export type ViewedResponse = Owner &
-  Pick<ResponseRecord, "stepId" | "expiresAt" | "builtOn" | "idempotencyKeySha256">;
+  Pick<ResponseRecord, "stepId" | "expiresAt" | "builtOn" | "idempotencyKeySha256"> & {
+    /** The bytes of the messages that it keeps for histories. */
+    readonly keptBytes: number;
+  };
 
 /** The reads for retention. Every list is bounded, and starts with the rows to remove first. */
 export interface RetentionView extends Pick<SessionView, "session"> {

@@ -56,8 +56,17 @@ export function sweepResponses(
   };
 }
 
-/** How many kept responses a change removes in addition to those it was asked to remove. The sweep removes the rest. */
+/**
+ * How many kept responses, with how many bytes, a change removes in addition to those it was asked to remove. The sweep
+ * removes the rest.
+ */
 const maxKeptRemoved = 32;
+const maxKeptBytesRemoved = 1_048_576;
+
+/** A response to remove. `keptBytes` is null if the change was asked to remove it. */
+interface Removable extends LinkedResponse {
+  readonly keptBytes: number | null;
+}
 
 /**
  * Removes responses. A response that others are built on is only hidden: it loses its body and its input, and its messages
@@ -69,31 +78,32 @@ function removeResponses(view: ResponseView, removed: readonly LinkedResponse[])
   const gone = new Set<string>();
   const change: Operation[] = [];
   const limit = removed.length + maxKeptRemoved + 1;
-  let room = maxKeptRemoved;
+  let [room, byteRoom] = [maxKeptRemoved, maxKeptBytesRemoved];
   const isFree = ({ organizationId, id }: RowName): boolean =>
     view
       .continuations(organizationId, id, limit)
       .every((continuation) => gone.has(keyOf({ organizationId, id: continuation })));
   /** The response that this one is built on, if it should be removed once nothing is built on it. */
-  const originOf = ({ organizationId, builtOn: id }: LinkedResponse): LinkedResponse | null => {
+  const originOf = ({ organizationId, builtOn: id }: LinkedResponse): Removable | null => {
     if (id === null) return null;
     const other = named.get(keyOf({ organizationId, id }));
-    if (other) return other;
+    if (other) return { ...other, keptBytes: null };
     const origin = view.response(organizationId, id);
-    return origin && origin.expiresAt <= dueExpiry
-      ? { organizationId, id, builtOn: origin.builtOn }
-      : null;
+    if (!origin || origin.expiresAt > dueExpiry) return null;
+    const { builtOn, keptBytes } = origin;
+    return { organizationId, id, builtOn, keptBytes };
   };
   const removeUpFrom = (first: LinkedResponse): void => {
-    for (let row: LinkedResponse | null = first; row; row = originOf(row)) {
-      const { organizationId, id } = row;
+    for (let row: Removable | null = { ...first, keptBytes: null }; row; row = originOf(row)) {
+      const { organizationId, id, keptBytes } = row;
       if (gone.has(keyOf(row)) || !isFree(row)) return;
-      if (!named.has(keyOf(row))) {
-        if (room === 0) {
+      if (keptBytes !== null) {
+        if (room === 0 || keptBytes > byteRoom) {
           change.push(hidden(row, dueExpiry));
           return;
         }
         room--;
+        byteRoom -= keptBytes;
       }
       gone.add(keyOf(row));
       change.push({ write: "remove response", row: { organizationId, id } });

@@ -38,8 +38,10 @@ function createResponses() {
     return change;
   };
   return {
-    add: (id: string, builtOn: string | null, expiresAt = 2_000) =>
-      rows.set(id, { ...owner, stepId: id, expiresAt, builtOn, idempotencyKeySha256: null }),
+    add(id: string, builtOn: string | null, expiresAt = 2_000, keptBytes = 2) {
+      const response = { ...owner, stepId: id, expiresAt, builtOn, keptBytes };
+      rows.set(id, { ...response, idempotencyKeySha256: null });
+    },
     remove: (id: string) =>
       apply(deleteResponse(view, { owner, id, at, leaf: leafOf("response.deleted", id) }).change),
     sweep: (now = at, limit = 100) => apply(sweepResponses(view, { at: now, limit }).change),
@@ -114,6 +116,17 @@ it("removes at most 32 kept responses in a change, whichever named ones they wer
   const writes = sweep(3_000).map(({ write }) => write);
   expect(writes.filter((write) => write === "remove response")).toHaveLength(10 + 32);
   expect(writes.length).toBeLessThanOrEqual(10 + 32 + 10);
+});
+
+it("removes at most 1 MiB of kept responses in a change, and a larger one alone", () => {
+  const { add, remove, sweep, ids } = createResponses();
+  const sizes = [400_000, 3_000_000, 400_000, 400_000, 400_000, 10];
+  for (const [place, size] of sizes.entries())
+    add(`${place}`, place === 0 ? null : `${place - 1}`, 5_000, size);
+  for (const place of sizes.keys()) remove(`${place}`);
+  const left = [ids()];
+  while (sweep().length > 0) left.push(ids());
+  expect(left).toEqual([["0", "1", "2"], ["0", "1"], []]);
 });
 
 it("removes no response that was not removed, whatever its expiry", () => {

@@ -19,7 +19,11 @@ export function viewOf(state: State): View {
     state.sessions.get(organizationId, id)?.record ?? null;
   return {
     ...viewRetention(state),
-    response: state.responses.response,
+    response(organizationId, id) {
+      const response = state.responses.response(organizationId, id);
+      if (!response) return null;
+      return { ...response, keptBytes: response.messages.length + response.inherited.length };
+    },
     continuations: state.responses.continuations,
     expiredResponses: state.responses.expiredResponses,
     expiredClaims(at, limit) {

@@ -12,8 +12,18 @@ import { sqliteStore } from "../src/index.ts";
 
 const expiresAt = 10;
 
-/** A store, and the turns of the event loop in which it has committed. */
-async function openStore(): Promise<{ readonly store: Store; readonly turns: number[] }> {
+const keptBytes = "SELECT coalesce(sum(length(messages)), 0) AS bytes FROM responses";
+
+/** A store, with a record of its commits. */
+interface Watched {
+  readonly store: Store;
+  /** The turns of the event loop of its commits. */
+  readonly turns: number[];
+  /** The bytes of messages that the store had at each commit. */
+  readonly bytes: number[];
+}
+
+async function openStore(): Promise<Watched> {
   const database = new DatabaseSync(":memory:");
   let turn = 0;
   const count = (): void => {
@@ -22,10 +32,15 @@ async function openStore(): Promise<{ readonly store: Store; readonly turns: num
   };
   let counting = setImmediate(count);
   const turns: number[] = [];
+  const bytes: number[] = [];
   const store = sqliteStore({
     client: {
       exec(sql) {
-        if (sql === "COMMIT") turns.push(turn);
+        if (sql === "COMMIT") {
+          turns.push(turn);
+          const row = database.prepare(keptBytes).get();
+          bytes.push(Number(row?.["bytes"]));
+        }
         database.exec(sql);
       },
       prepare: (sql) => database.prepare(sql),
@@ -39,11 +54,16 @@ async function openStore(): Promise<{ readonly store: Store; readonly turns: num
   });
   await store.migrate();
   await insertKey(store);
-  return { store, turns };
+  return { store, turns, bytes };
 }
 
 /** Stores a response, and its answer for repeats of its request. */
-async function storeResponse(store: Store, id: string, content: Uint8Array): Promise<void> {
+async function storeResponse(
+  store: Store,
+  id: string,
+  content: Uint8Array,
+  previousResponseId: string | null = null,
+): Promise<void> {
   const claim = { keySha256: digestHex(`key ${id}`), requestSha256: digestHex(id) };
   await store.openStep({ ...stepIntent(id), claim });
   await store.settleStep({
@@ -54,7 +74,7 @@ async function storeResponse(store: Store, id: string, content: Uint8Array): Pro
       stepId: id,
       sessionId: `session of ${id}`,
       dataClass: "D1_INTERNAL",
-      previousResponseId: null,
+      previousResponseId,
       createdAt: 0,
       expiresAt,
       body: content,
@@ -81,6 +101,22 @@ it("removes large responses and claims in turns, and small ones at once", async 
   expect(turns).toHaveLength(9);
   expect(new Set(turns).size).toBe(9);
   expect(await store.responses.get(owner, "a", 0)).toBeNull();
+});
+
+it("removes the messages that were kept for a large history in turns", async () => {
+  const { store, turns, bytes } = await openStore();
+  const content = Buffer.alloc(400_000, "a");
+  const ids = Array.from({ length: 12 }, (_, at) => `response ${at}`);
+  for (const [at, id] of ids.entries())
+    await storeResponse(store, id, content, at === 0 ? null : (ids[at - 1] ?? null));
+  turns.length = 0;
+  bytes.length = 0;
+  await store.responses.sweep({ at: expiresAt, limit: 100 });
+  expect(bytes.at(-1)).toBe(0);
+  const removed = bytes.slice(1).map((left, at) => (bytes[at] ?? 0) - left);
+  // A response itself, and 1 MiB of the messages that were kept for it.
+  expect(Math.max(...removed)).toBeLessThanOrEqual(content.length + 1_048_576);
+  expect(new Set(turns).size).toBe(turns.length);
 });
 
 it("removes no more than its limit, and one row that is larger than all it may remove at once", async () => {

@@ -94,6 +94,18 @@ export function responseChainTests(test: ContractTest): void {
     expect(await historyOf(store, intents.owner, beside.id)).toBe(expected);
   });
 
+  test("removes at most 1 MiB of messages that were kept for a response with it, and sweeps the others", async ({
+    store,
+    intents,
+  }) => {
+    const { chain, remove } = createResponseBuilder(store, intents);
+    const { ids } = await chain(4, () => ({ messages: [user("a".repeat(600_000))] }));
+    for (const id of ids) expect(await remove(id)).toBe(true);
+    // The deletion removed the last two.
+    expect(await store.responses.sweep({ at: 1, limit: 9 })).toBe(1);
+    expect(await store.responses.sweep({ at: 1, limit: 9 })).toBe(0);
+  });
+
   test("keeps the inherited messages if the previous response is gone at settlement", async ({
     store,
     intents,

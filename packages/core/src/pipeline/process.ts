@@ -498,7 +498,8 @@ async function sweepAll(context: GatewayContext, isStopped: () => boolean): Prom
     () =>
       sweepInChunks(0, async ({ at, limit }) => {
         const removed = await store.responses.sweep({ at, limit });
-        return { removed, more: removed === limit };
+        // A removal may have made earlier responses of its chain due.
+        return { removed, more: removed > 0 };
       }),
     async () => {
       if (retention.activity === null) return 0;

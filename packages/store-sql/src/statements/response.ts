@@ -23,7 +23,8 @@ export const responseStatements = {
       WHERE r.organization_id = :organization_id AND r.id = link.id
     ORDER BY link.distance DESC`,
   /** A response without its content, expired or not. */
-  response: `SELECT organization_id, user_id, key_id, step_id, expires_at, built_on, idempotency_key FROM responses
+  response: `SELECT organization_id, user_id, key_id, step_id, expires_at, built_on, idempotency_key,
+      length(messages) + length(inherited) AS kept_bytes FROM responses
     WHERE organization_id = :organization_id AND id = :id`,
   expired: `SELECT organization_id, id, built_on FROM responses WHERE expires_at > ${keptExpiry} AND expires_at <= :at
     ORDER BY expires_at, organization_id, id LIMIT :limit`,

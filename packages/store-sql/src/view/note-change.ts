@@ -80,6 +80,17 @@ function responseOf({
   expiresAt,
   builtOn,
   idempotencyKeySha256,
+  messages,
+  inherited,
 }: ResponseRecord): ViewedResponse {
-  return { organizationId, userId, keyId, stepId, expiresAt, builtOn, idempotencyKeySha256 };
+  return {
+    organizationId,
+    userId,
+    keyId,
+    stepId,
+    expiresAt,
+    builtOn,
+    idempotencyKeySha256,
+    keptBytes: messages.length + inherited.length,
+  };
 }

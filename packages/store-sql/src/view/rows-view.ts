@@ -103,6 +103,7 @@ function viewResponses({ get, all }: Reads): ResponseView {
         expiresAt: read.integer("expires_at"),
         builtOn: read.textOrNull("built_on"),
         idempotencyKeySha256: idempotencyKey && toHex(idempotencyKey),
+        keptBytes: read.integer("kept_bytes"),
       };
     },
     continuations: (organizationId, id, limit) =>
