@@ -39,7 +39,7 @@ interface QueuedWrite {
 type CommitLater = (members: QueuedWrite[]) => Promise<void>;
 
 const maxGroupSize = 50;
-/** A group takes no more writes after this many bytes of content. The event loop waits until they are on disk. */
+/** A group takes no more writes after it wrote or overwrote this many bytes of content. The event loop waits for the disk. */
 const maxGroupBytes = 4_194_304;
 const maxQueueLength = 10_000;
 

@@ -1,6 +1,7 @@
 import { type Owner, type ResponseRepository, yieldToEventLoop } from "@tollgate/core/store";
-import { deleteResponse, keptExpiry, sweepResponses } from "@tollgate/store-engine";
+import { deleteResponse, sweepResponses } from "@tollgate/store-engine";
 import { historyFromRows, readRow, responseFromRow, responseStatements } from "@tollgate/store-sql";
+import { sizeStatements } from "./content-bytes.ts";
 import type { Database } from "./database.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -29,15 +30,6 @@ function liveParameters({ organizationId, userId, keyId }: Owner, id: string, at
 /** Bytes that a sweep removes in one transaction; a larger row goes alone. SQLite overwrites all of them, and everything waits. */
 const maxRemovedBytes = 1_048_576;
 
-/** The sizes of what a sweep removes next, in its order. The length of bytes is read without them. */
-export const sizeStatements = {
-  responses: `SELECT length(body) + length(input) + length(messages) + length(inherited) AS bytes
-    FROM responses WHERE expires_at > ${keptExpiry} AND expires_at <= :at
-    ORDER BY expires_at, organization_id, id LIMIT :limit`,
-  claims: `SELECT coalesce(length(body), 0) AS bytes FROM claims WHERE expires_at <= :at
-    ORDER BY expires_at, organization_id, key_id, endpoint, idempotency_key LIMIT :limit`,
-} as const;
-
 interface ResponseSweep {
   readonly at: number;
   readonly limit: number;
@@ -62,8 +54,8 @@ async function sweepInParts(
 
 /** How many of the first expired rows fit. Claims are removed only after the responses. */
 function countFitting({ all }: Pick<Transaction, "all">, sweep: ResponseSweep): number {
-  const responses = all(sizeStatements.responses, { ...sweep });
-  const rows = responses.length > 0 ? responses : all(sizeStatements.claims, { ...sweep });
+  const responses = all(sizeStatements.expiredResponses, { ...sweep });
+  const rows = responses.length > 0 ? responses : all(sizeStatements.expiredClaims, { ...sweep });
   let bytes = 0;
   const over = rows.findIndex((row, at) => {
     bytes += readRow(row).integer("bytes");

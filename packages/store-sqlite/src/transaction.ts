@@ -1,12 +1,13 @@
-import type { Change, Decision, View } from "@tollgate/store-engine";
+import type { Decision, View } from "@tollgate/store-engine";
 import { readRow } from "@tollgate/store-sql";
 import type { SqliteConnection } from "./connection.ts";
+import { contentBytesOf } from "./content-bytes.ts";
 import { RowExists } from "./deferred-rows.ts";
 import { createDriver, type Driver, type StoreNumbers } from "./driver.ts";
 
 /** The operations of a write in its transaction. */
 export interface Transaction extends StoreNumbers, Pick<SqliteConnection, "run" | "get" | "all"> {
-  /** The bytes of content that it has written. */
+  /** The bytes of content that it has written or overwritten. */
   readonly contentBytes: number;
   budgetsChanged(): void;
   /** Runs a rule on what this transaction sees, and writes its change. */
@@ -119,27 +120,11 @@ function createTransaction(
     carryOut: (decide) =>
       driver.carryOut(transaction, (view) => {
         const decision = decide(view);
-        contentBytes += contentBytesOf(decision.change);
+        contentBytes += contentBytesOf(decision.change, driver);
         return decision;
       }),
   };
   return { transaction, after: () => ({ sequence, budgetsVersion }) };
-}
-
-function contentBytesOf(change: Change): number {
-  let bytes = 0;
-  for (const { write, row } of change)
-    switch (write) {
-      case "insert part":
-        bytes += row.chain.length + (row.content?.length ?? 0);
-        break;
-      case "insert response":
-        bytes += row.body.length + row.input.length + row.messages.length + row.inherited.length;
-        break;
-      case "settle claim":
-        if (row.ending.state === "kept") bytes += row.ending.answer.body.length;
-    }
-  return bytes;
 }
 
 function readState(connection: SqliteConnection): StoreState {

@@ -22,9 +22,9 @@ import {
   writes,
 } from "@tollgate/store-sql";
 import { beforeAll, describe, expect, it } from "vitest";
+import { sizeStatements } from "../src/content-bytes.ts";
 import { sqliteStore } from "../src/index.ts";
 import { ledgerStatements } from "../src/ledger.ts";
-import { sizeStatements } from "../src/response-repository.ts";
 import { sqliteDialect } from "../src/sqlite-dialect.ts";
 import { embeddingStatements } from "../src/step-row.ts";
 
@@ -91,6 +91,9 @@ const statements = {
   ...Object.fromEntries(
     Object.entries(claimStatements).map(([name, text]) => [`claims ${name}`, text]),
   ),
+  ...Object.fromEntries(
+    Object.entries(sizeStatements).map(([name, text]) => [`size of ${name}`, text]),
+  ),
   ...leased,
   ...administered,
 };
@@ -123,8 +126,8 @@ describe("no statement of a request scans a table or all rows of an organization
     expect(planOf(claimStatements.expired)).toEqual([
       "SEARCH claims USING COVERING INDEX claims_by_expiry (expires_at<?)",
     ]);
-    expect(planOf(sizeStatements.responses)).toEqual(planOf(responseStatements.expired));
-    expect(planOf(sizeStatements.claims)).toEqual([
+    expect(planOf(sizeStatements.expiredResponses)).toEqual(planOf(responseStatements.expired));
+    expect(planOf(sizeStatements.expiredClaims)).toEqual([
       "SEARCH claims USING INDEX claims_by_expiry (expires_at<?)",
     ]);
   });

@@ -4,6 +4,7 @@ import { expect, it, onTestFinished } from "vitest";
 import {
   digestOf,
   insertKey,
+  leafOf,
   owner,
   stepIntent,
   stepSettlement,
@@ -65,7 +66,7 @@ async function storeResponse(
   previousResponseId: string | null = null,
 ): Promise<void> {
   const claim = { keySha256: digestHex(`key ${id}`), requestSha256: digestHex(id) };
-  await store.openStep({ ...stepIntent(id), claim });
+  await store.openStep({ ...stepIntent(id), endpoint: "responses", claim });
   await store.settleStep({
     ...stepSettlement(id),
     response: {
@@ -117,6 +118,21 @@ it("removes the messages that were kept for a large history in turns", async () 
   // A response itself, and 1 MiB of the messages that were kept for it.
   expect(Math.max(...removed)).toBeLessThanOrEqual(content.length + 1_048_576);
   expect(new Set(turns).size).toBe(turns.length);
+});
+
+it("deletes few large responses at once", async () => {
+  const { store, turns, bytes } = await openStore();
+  const ids = ["a", "b", "c", "d", "e", "f", "g", "h"];
+  for (const id of ids) await storeResponse(store, id, Buffer.alloc(600_000, "a"));
+  turns.length = 0;
+  bytes.length = 0;
+  const deletions = ids.map((id) =>
+    store.responses.delete({ owner, id, at: 0, leaf: leafOf("response.deleted", id) }),
+  );
+  expect(await Promise.all(deletions)).toEqual(ids.map(() => true));
+  // Each overwrites 2.4 MB with its kept answer, so two of them exceed 4 MiB.
+  expect(bytes).toEqual([3_600_000, 2_400_000, 1_200_000, 0]);
+  expect(new Set(turns).size).toBe(4);
 });
 
 it("removes no more than its limit, and one row that is larger than all it may remove at once", async () => {
