@@ -188,6 +188,23 @@ describe("a gateway over an AI SDK provider", () => {
     }
   });
 
+  it("sends the arguments of the history with all their digits", async () => {
+    const { upstream, post } = await overAnthropic([text.plain]);
+    const input = '{"id":12345678901234567890}';
+    const called = {
+      id: "toolu_1",
+      type: "function",
+      function: { name: "look", arguments: input },
+    };
+    const history = [
+      ...messages,
+      { role: "assistant", content: null, tool_calls: [called] },
+      { role: "tool", tool_call_id: "toolu_1", content: "sunny" },
+    ];
+    expect((await post("/v1/chat/completions", { messages: history })).status).toBe(200);
+    expect(upstream.requests[0]?.body).toContain(`"input":${input}`);
+  });
+
   it("reports a request that the vendor rejects, and a parameter it does not support", async () => {
     const invalid = { type: "error", error: { type: "invalid_request_error", message: "sk-1" } };
     const { post } = await overAnthropic([

@@ -1,4 +1,4 @@
-import type { CompletionRequest } from "@tollgate/core/provider";
+import type { CompletionRequest, ToolCall } from "@tollgate/core/provider";
 import { describe, expect, it } from "vitest";
 import type { Connect } from "../src/index.ts";
 import { answer, callUpstream } from "./drive.ts";
@@ -48,14 +48,22 @@ const request: CompletionRequest = {
 
 /** Each vendor's own form of the same request. */
 async function asked(connect: (url: string) => Connect, over: CompletionRequest, plain: string) {
+  return JSON.parse(await sent(connect, over, plain));
+}
+
+/** The same as text. */
+async function sent(connect: (url: string) => Connect, over: CompletionRequest, plain: string) {
   const { upstream, thrown } = await callUpstream(
     connect,
     ({ send }) => send(answer("application/json", plain)),
     { request: over, stream: false },
   );
   expect(thrown).toBeNull();
-  return JSON.parse(upstream.requests[0]?.body ?? "");
+  return upstream.requests[0]?.body ?? "";
 }
+
+const calls = (given: readonly ToolCall[], text: string): readonly ToolCall[] =>
+  given.map((call) => ({ ...call, function: { ...call.function, arguments: text } }));
 
 const bedrockPlain = whole("end_turn", { text: "Hi" });
 
@@ -142,6 +150,28 @@ describe("the same request", () => {
         { role: "user", content: [{ toolResult: { toolUseId: "call00001" } }] },
       ],
     });
+  });
+});
+
+describe("the digits of a long number in tool arguments", () => {
+  const vendors = {
+    anthropic: [anthropic.connect, anthropic.fixtures.text.plain.body],
+    bedrock: [bedrock, bedrockPlain],
+    cohere: [cohere.connect, cohere.fixtures.text.plain.body],
+    google: [google.connect, google.fixtures.text.plain.body],
+    mistral: [mistral.connect, mistral.fixtures.text.plain.body],
+  } as const;
+
+  it.each(Object.entries(vendors))("reach %s", async (_vendor, [connect, plain]) => {
+    const long = '{"id":12345678901234567890,"list":[{"n":-9007199254740993}]}';
+    const messages = request.messages.map((message) =>
+      message.role === "assistant"
+        ? { ...message, tool_calls: calls(message.tool_calls ?? [], long) }
+        : message,
+    );
+    const body = await sent(connect, { ...request, messages }, plain);
+    // Some vendors take the arguments as text within the body.
+    expect(body.replaceAll("\\", "")).toContain(long);
   });
 });
 

@@ -43,6 +43,14 @@ describe("the arguments of a request's tool calls", () => {
     expect(read("{")).toBeUndefined();
   });
 
+  it("keep all digits of their numbers", () => {
+    const read = createArgumentsReader();
+    const text = '{"id":12345678901234567890,"list":[-9007199254740993],"x":1.5}';
+    expect(JSON.stringify(read(text))).toBe(text);
+    expect(read('{"id":9007199254740991}')).toEqual({ id: 9_007_199_254_740_991 });
+    expect(read('{"id":12345678901234567890')).toBeUndefined();
+  });
+
   it("are read up to 100,000 values together", () => {
     const read = createArgumentsReader();
     const many = JSON.stringify(Array.from({ length: 60_000 }, () => 1));

@@ -4,6 +4,7 @@ import type { EmbeddingRequest } from "../domain/embedding.ts";
 import type { Message } from "../domain/message.ts";
 import type { ConnectionOwnership, TargetStrategy } from "../domain/policy-decision.ts";
 import { errorText, quotesSecret } from "../domain/provider-error-text.ts";
+import { parseWithDigits } from "../kernel/json-guard.ts";
 import { type JsonBounds, measureJson } from "../kernel/measure-json.ts";
 import type { Json } from "../kernel/stable-json.ts";
 
@@ -363,7 +364,8 @@ const maxArgumentValues = 100_000;
 /**
  * Creates a function that parses the arguments of one request's tool calls, for providers that send them as values. It
  * returns undefined for arguments that aren't JSON, that exceed the limits of `isTooMuchJson`, or that have more than 100,000
- * values together with those read before. Send such arguments as text.
+ * values together with those read before. Send such arguments as text. Numbers that would lose digits are read as
+ * `parseWithDigits` reads them.
  */
 export function createArgumentsReader(): (text: string) => Json | undefined {
   let values = maxArgumentValues;
@@ -373,7 +375,7 @@ export function createArgumentsReader(): (text: string) => Json | undefined {
     values -= measure.values;
     try {
       const value: Json = JSON.parse(text);
-      return value;
+      return measure.longNumbers.length === 0 ? value : parseWithDigits(text);
     } catch {
       return undefined;
     }
