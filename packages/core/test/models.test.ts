@@ -72,6 +72,25 @@ describe("GET /v1/models", () => {
     },
   );
 
+  it("returns a model whose id contains /v1/, under any mount path", async () => {
+    const names = [
+      "acme/x/v1/y",
+      "acme/v1/models",
+      "v1/models/v1/models",
+      "acme/v1/chat/completions",
+    ];
+    const { gateway, key } = await createTestGateway({
+      models: Object.fromEntries(names.map((name) => [name, {}])),
+    });
+    for (const mount of ["", "/ai", "/v1", "/api/v1/tollgate"])
+      for (const id of names.map((name) => `test/${name}`)) {
+        const answer = await gateway.fetch(`http://in-process${mount}/v1/models/${id}`, {
+          headers: { authorization: `Bearer ${key.secret}` },
+        });
+        expect(await answer.json()).toMatchObject({ id, object: "model" });
+      }
+  });
+
   it("requires a key, and allows no other method", async () => {
     const { gateway, key } = await createTestGateway();
     expect((await gateway.fetch("http://in-process/v1/models")).status).toBe(401);

@@ -9,6 +9,9 @@ describe("pathAfterV1", () => {
     ["http://host/v1/models/sim/acme/echo", "models/sim/acme/echo"],
     ["http://host/v1/models/sim%2Facme%2Fecho", "models/sim%2Facme%2Fecho"],
     ["http://host/v1/v1/models", "models"],
+    ["http://host/v1/models/acme/x/v1/y", "models/acme/x/v1/y"],
+    ["http://host/v1/v1/models/acme/x/v1/models/y", "models/acme/x/v1/models/y"],
+    ["http://host/v1/models/acme/x/v1/chat/completions", "models/acme/x/v1/chat/completions"],
     ["http://host/v1/chat%2fcompletions", "chat%2fcompletions"],
     ["http://host/v1/CHAT/completions", "CHAT/completions"],
   ])("of %j is %j", (url, route) => {

@@ -4,17 +4,23 @@
 const irregular = /\/\/|;|\\|\/\.{1,2}(?:\/|$)|\/$/;
 
 /**
- * The part of a URL's path after its last `/v1/`, undecoded: `chat/completions`. Null if the path has no `/v1/`, ends
- * there, or could be understood in two ways.
+ * The part of a URL's path after its last `/v1/`, undecoded: `chat/completions`. All that follows `/v1/models/` is the id of
+ * a model, which may have a `/v1/` of its own. Null if the path has no `/v1/`, ends there, or could be understood in two
+ * ways.
  */
 export function pathAfterV1(url: string): string | null {
-  return pathAfter("/v1/", url);
+  const path = pathOf(url);
+  const model = path.indexOf("/v1/models/");
+  return after("/v1/", path, model < 0 ? path.lastIndexOf("/v1/") : model);
 }
 
-/** The same after the last occurrence of another mark, such as `/admin/v1/`. */
+/** The part after the last occurrence of another mark, such as `/admin/v1/`. */
 export function pathAfter(mark: string, url: string): string | null {
   const path = pathOf(url);
-  const at = path.lastIndexOf(mark);
+  return after(mark, path, path.lastIndexOf(mark));
+}
+
+function after(mark: string, path: string, at: number): string | null {
   return at < 0 || irregular.test(path) ? null : path.slice(at + mark.length);
 }
 
