@@ -5,12 +5,12 @@ export interface Limits {
   /** A request body without images, and with them. */
   readonly bodyBytes: number;
   readonly imageBodyBytes: number;
-  /** Nesting of the request body, and of JSON Schemas within it. */
+  /** Nesting of the request body, of the tool arguments in an answer, and of JSON Schemas within the body. */
   readonly depth: number;
   readonly schemaDepth: number;
   /** A string outside message content. */
   readonly stringBytes: number;
-  /** Members of one object. */
+  /** Members of one object, except in the input of a tool. */
   readonly keys: number;
   /** Values in the whole body: objects, arrays and everything between commas. */
   readonly values: number;

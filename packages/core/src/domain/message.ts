@@ -34,6 +34,9 @@ export interface ImagePart {
   readonly state?: ProviderState;
 }
 
+/** The longest id and name of a tool call. Some upstreams put a signature of thousands of characters into the id. */
+export const maxCallLabelLength = 65_536;
+
 /** One call of a function tool; `arguments` is the JSON text as the model wrote it. */
 export interface ToolCall {
   readonly id: string;

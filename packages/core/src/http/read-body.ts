@@ -13,12 +13,17 @@ import {
 import type { GatewayRequest, RequestHeaders } from "./gateway-request.ts";
 import { requireJsonBody } from "./headers.ts";
 
-/** Members that contain JSON Schemas, or the input of a tool as the model wrote it. */
+/**
+ * Members that contain JSON Schemas, or JSON that a model wrote: the input of a tool, and what SDKs parsed of an answer and
+ * send back with it.
+ */
 const freeForm = new Map([
   ["parameters", "schemaDepth"],
   ["schema", "schemaDepth"],
   ["input_schema", "schemaDepth"],
   ["input", "depth"],
+  ["parsed_arguments", "depth"],
+  ["parsed", "depth"],
 ] as const);
 
 /** Room for a body, taken before it is read. Both methods throw if there is none. */
@@ -52,7 +57,7 @@ export function readBody(
 /**
  * Parses a body as a JSON object. Rejects bodies that are not JSON in UTF-8, are too large or too deep, or that another
  * reader could understand differently: duplicate keys, lost digits, halves of surrogate pairs. Numbers in JSON Schemas and
- * in the input of tools keep all their digits instead. Yields to other requests while it parses a large body. Throws or
+ * in what a model wrote keep all their digits instead. Yields to other requests while it parses a large body. Throws or
  * rejects with a GatewayError: `request_too_large` or `invalid_json`.
  */
 export function parseBody(bytes: Buffer, limits: Limits): object | Promise<object> {

@@ -137,6 +137,15 @@ describe("guardJson", () => {
     expect(guardJson("[{},{},{}]", { ...rules, values: 4 })?.kind).toBe("values");
   });
 
+  it("limits only the values of JSON that a model wrote", () => {
+    const table = (member: string): string =>
+      `{"calls":[{"${member}":{"a":{${Array.from({ length: 300 }, (_, index) => `"${index}":0`).join(",")}}}}]}`;
+    expect(guardJson(table("input"), rules)).toBeNull();
+    expect(guardJson(table("input"), { ...rules, values: 299 })?.kind).toBe("values");
+    expect(guardJson(table("schema"), rules)?.kind).toBe("keys");
+    expect(guardJson(table("other"), rules)?.kind).toBe("keys");
+  });
+
   it("finds a duplicate among many keys", () => {
     const many = Array.from({ length: 100 }, (_, index) => `"${index}":0`).join(",");
     expect(guardJson(`{${many}}`, rules)).toBeNull();

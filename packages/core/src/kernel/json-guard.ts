@@ -111,7 +111,7 @@ export interface JsonRules {
   readonly freeForm: ReadonlyMap<string, "depth" | "schemaDepth">;
   /** Called for each number inside a free-form member that can't be read exactly. Without it, that is a fault there too. */
   readonly noteLongNumber?: (() => void) | undefined;
-  /** Members of one object. */
+  /** Members of one object, except in a free-form member limited by `depth`. */
   readonly keys: number;
   /** Values in the whole text: objects, arrays and everything between commas. */
   readonly values: number;
@@ -142,8 +142,9 @@ interface JsonFault {
 interface Level {
   readonly isObject: boolean;
   readonly isFreeForm: boolean;
-  /** The maximum depth inside this level. */
+  /** The maximum depth inside this level, and the most members that it may have. */
   readonly maxDepth: number;
+  readonly maxKeys: number;
   readonly keys: string[];
   /** The same keys as a set, once there are many. */
   keySet: Set<string> | null;
@@ -201,7 +202,7 @@ class JsonLevels {
   }
 
   key(key: string): JsonFaultKind | null {
-    return this.#level === null ? null : recordKey(this.#level, key, this.#rules);
+    return this.#level === null ? null : recordKey(this.#level, key);
   }
 
   /** The path of the current place, such as `messages[0].content`. Long keys are cut short. */
@@ -210,7 +211,10 @@ class JsonLevels {
   }
 }
 
-/** A nested level. From a free-form member on, its own depth limit applies and any key is allowed. */
+/**
+ * A nested level. From a free-form member on, its own depth limit applies and any key is allowed. One with the depth of a body
+ * was written by a model, which may write a table with any number of members.
+ */
 function nestedLevel(
   parent: Level | null,
   depth: number,
@@ -224,6 +228,7 @@ function nestedLevel(
     isObject,
     isFreeForm: continues || limit !== undefined,
     maxDepth: limit === undefined ? (parent?.maxDepth ?? rules.depth) : depth + rules[limit],
+    maxKeys: limit === "depth" ? rules.values : (parent?.maxKeys ?? rules.keys),
     keys: [],
     keySet: null,
     expectsKey: isObject,
@@ -233,14 +238,14 @@ function nestedLevel(
 }
 
 /** Records a key. Returns its fault, if any. */
-function recordKey(level: Level, key: string, rules: JsonRules): JsonFaultKind | null {
+function recordKey(level: Level, key: string): JsonFaultKind | null {
   level.expectsKey = false;
   level.key = key;
   if (!level.isFreeForm && forbiddenKeys.has(key)) return "forbidden-key";
   if (level.keySet === null && level.keys.length === fewKeys) level.keySet = new Set(level.keys);
   if (level.keySet?.has(key) ?? level.keys.includes(key)) return "duplicate-key";
   level.keySet?.add(key);
-  return level.keys.push(key) > rules.keys ? "keys" : null;
+  return level.keys.push(key) > level.maxKeys ? "keys" : null;
 }
 
 function pathOf(levels: readonly Level[]): string {

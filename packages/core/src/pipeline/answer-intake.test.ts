@@ -140,14 +140,49 @@ describe("halves of surrogate pairs in one answer", () => {
     ]);
   });
 
+  const started = (index: number): CompletionEvent => ({
+    type: "tool-call-started",
+    index,
+    id: "call",
+    name: "f",
+  });
+
   it("are joined per tool call", () => {
+    const calls = [started(0), started(1)];
     const events = [args(0, `a${high}`), args(1, high), args(0, `${low}b`), finish];
-    expect(all(...events)).toEqual([
+    expect(all(...calls, ...events)).toEqual([
+      ...calls,
       args(0, "a"),
       args(0, `${high}${low}b`),
       args(1, "\ufffd"),
       finish,
     ]);
+  });
+
+  /** The arguments as a client joins them, for every cut in two. */
+  const joinedAtEveryCut = (text: string): ReadonlySet<string> =>
+    new Set(
+      Array.from({ length: text.length + 1 }, (_, cut) =>
+        all(started(0), args(0, text.slice(0, cut)), args(0, text.slice(cut)), finish)
+          .map((event) => (event.type === "tool-call-delta" ? event.arguments : ""))
+          .join(""),
+      ),
+    );
+
+  it.each([
+    ['{"a":"\\ud83d\\ude00"}', '{"a":"\\ud83d\\ude00"}'],
+    ['{"a":"\\uD83D"}', '{"a":"\\ufffd"}'],
+    ['{"a":"\\ude00\\ud83d\\n"}', '{"a":"\\ufffd\\ufffd\\n"}'],
+    ['{"a":"\\ud83d\\ud83d\\ude00\\\\"}', '{"a":"\\ufffd\\ud83d\\ude00\\\\"}'],
+    ['{"a":"\\\\ud83d \\\\\\ud83d"}', '{"a":"\\\\ud83d \\\\\\ufffd"}'],
+    [`{"a":"\\ud83d${high}`, '{"a":"\\ufffd\ufffd'],
+    ['{"a":"\\ud83d\\ud', '{"a":"\\ufffd\\ud'],
+    ['{"a":"\\ud83d', '{"a":"\\ufffd'],
+    ['{"a":"\\ud83', '{"a":"\\ud83'],
+    ['{"a":"\\', '{"a":"\\'],
+    ["\\ud83z \\u12 \\x", "\\ud83z \\u12 \\x"],
+  ])("are replaced where arguments have them as escapes: %s", (text, expected) => {
+    expect([...joinedAtEveryCut(text)]).toEqual([expected]);
   });
 
   it("are replaced in an answer's labels", () => {

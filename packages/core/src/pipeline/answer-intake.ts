@@ -2,6 +2,7 @@ import { ProviderError } from "../contracts/provider.ts";
 import type { CompletionEvent } from "../domain/completion-event.ts";
 import { type EmbeddingVector, isVector } from "../domain/embedding.ts";
 import type { Limits } from "../domain/limits.ts";
+import { maxCallLabelLength } from "../domain/message.ts";
 import {
   createSurrogateJoiner,
   maxMessageState,
@@ -12,6 +13,7 @@ import {
   sizeOfState,
 } from "../domain/provider-state.ts";
 import { forbiddenKeys } from "../kernel/json-guard.ts";
+import { JsonScan } from "../kernel/json-scan.ts";
 import { hasMoreValues, isShallow, jsonBytes, returnableJson } from "../kernel/returnable-json.ts";
 import { endsInHalf } from "../kernel/surrogates.ts";
 
@@ -31,9 +33,10 @@ type TextDelta = Extract<
   { type: "text-delta" | "reasoning-delta" | "refusal-delta" }
 >;
 type State = Extract<CompletionEvent, { type: "state" }>;
+type CallStarted = Extract<CompletionEvent, { type: "tool-call-started" }>;
 type AnswerLimits = Pick<
   Limits,
-  "depth" | "keys" | "tools" | "answerParts" | "answerBytes" | "upstreamBytes"
+  "depth" | "keys" | "values" | "tools" | "answerParts" | "answerBytes" | "upstreamBytes"
 >;
 
 /**
@@ -80,7 +83,32 @@ function createBounds(
   let speaking: TextDelta["type"] | null = null;
   let parts = 0;
   let toolCalls = 0;
+  let labelLength = 0;
+  let values = 0;
+  // Most answers have no tool calls.
+  let scans: Map<number, JsonScan> | null = null;
 
+  function beginCall({ index, id, name }: CallStarted): ProviderError | null {
+    if (id === "" || name === "")
+      return invalid("The provider's answer has a tool call without an id or a name.");
+    labelLength += id.length + name.length;
+    if (Math.max(id.length, name.length) > maxCallLabelLength || labelLength > limits.answerBytes)
+      return beyond("answer_too_large");
+    if (++toolCalls > limits.tools) return beyond("too_many_tool_calls");
+    scans ??= new Map();
+    if (!scans.has(index)) scans.set(index, new JsonScan());
+    return begin(null);
+  }
+  /** Some clients send the arguments back as JSON within their body, which has bounds of its own. */
+  function addArguments(index: number, piece: string): ProviderError | null {
+    const scan = scans?.get(index);
+    if (scan === undefined) return null;
+    const before = scan.values;
+    scan.add(piece);
+    values += scan.values - before;
+    if (scan.deepest > limits.depth) return beyond("too_deep");
+    return values > limits.values / 2 ? beyond("too_many_values") : null;
+  }
   function begin(type: TextDelta["type"] | null): ProviderError | null {
     speaking = type;
     return ++parts > limits.answerParts ? beyond("too_many_parts") : null;
@@ -93,7 +121,9 @@ function createBounds(
         case "refusal-delta":
           return event.text === "" || speaking === event.type ? null : begin(event.type);
         case "tool-call-started":
-          return ++toolCalls > limits.tools ? beyond("too_many_tool_calls") : begin(null);
+          return beginCall(event);
+        case "tool-call-delta":
+          return addArguments(event.index, event.arguments);
         case "logprobs":
           if (!isShallow(event.logprobs, limits.depth)) return beyond("too_deep");
           if (isKept) logprobBytes += jsonBytes(event.logprobs);
@@ -110,7 +140,10 @@ function createBounds(
           vectorBytes += sizeOfVector(event.vector);
           if (vectorBytes > limits.upstreamBytes) return beyond("answer_too_large");
           embedded ??= new Set();
-          if (embedded.has(event.index) || !isVector(event.vector)) return invalidVector();
+          if (embedded.has(event.index) || !isVector(event.vector))
+            return invalid(
+              "The provider's answer has an embedding that is not a vector, or two for one input.",
+            );
           embedded.add(event.index);
           return null;
         default:
@@ -141,15 +174,8 @@ function sizeOfVector(vector: EmbeddingVector): number {
   return typeof vector === "string" ? vector.length : vector.length * bytesPerNumber;
 }
 
-function invalidVector(): ProviderError {
-  return new ProviderError(
-    "The provider's answer has an embedding that is not a vector, or two for one input.",
-    {
-      reason: "invalid_answer",
-      delivery: "unknown",
-      status: 200,
-    },
-  );
+function invalid(message: string): ProviderError {
+  return new ProviderError(message, { reason: "invalid_answer", delivery: "unknown", status: 200 });
 }
 
 function beyond(reason: string): ProviderError {
@@ -171,6 +197,7 @@ function createEventSanitizer({ keys }: Pick<Limits, "keys">): {
 } {
   let waiting: TextDelta | null = null;
   // Most answers have neither tool calls nor state.
+  /** The waiting end of each call's arguments. A plain answer has no place for calls that never began. */
   let ofCalls: Map<number, string> | null = null;
   /** One per tool call, and one for the message, which has no index. */
   let ofStates: Map<number | undefined, SurrogateJoiner> | null = null;
@@ -186,16 +213,17 @@ function createEventSanitizer({ keys }: Pick<Limits, "keys">): {
     if (whole !== "") into.push({ ...event, text: whole });
   }
   function write(index: number, text: string, into: CompletionEvent[]): void {
-    ofCalls ??= new Map();
-    const [whole, half] = joined(ofCalls.get(index) ?? "", text);
-    if (half === "") ofCalls.delete(index);
-    else ofCalls.set(index, half);
+    const before = ofCalls?.get(index);
+    if (before === undefined) return;
+    const [whole, rest] = joinedArguments(before, text);
+    ofCalls?.set(index, rest);
     if (whole !== "") into.push({ type: "tool-call-delta", index, arguments: whole });
   }
   function endAll(into: CompletionEvent[]): void {
     endSpoken(into);
-    for (const index of ofCalls?.keys() ?? [])
-      into.push({ type: "tool-call-delta", index, arguments: replacement });
+    for (const [index, rest] of ofCalls ?? [])
+      if (rest !== "")
+        into.push({ type: "tool-call-delta", index, arguments: endOfArguments(rest) });
     ofCalls = null;
     for (const [index, state] of ofStates ?? []) {
       const fields = state.flush();
@@ -204,6 +232,7 @@ function createEventSanitizer({ keys }: Pick<Limits, "keys">): {
     }
   }
   function keep(event: State, into: CompletionEvent[]): void {
+    if (event.index !== undefined && !ofCalls?.has(event.index)) return;
     ofStates ??= new Map();
     const state = ofStates.get(event.index) ?? createSurrogateJoiner();
     ofStates.set(event.index, state);
@@ -225,6 +254,8 @@ function createEventSanitizer({ keys }: Pick<Limits, "keys">): {
           return;
         case "tool-call-started":
           endSpoken(into);
+          ofCalls ??= new Map();
+          if (!ofCalls.has(event.index)) ofCalls.set(event.index, "");
           into.push({ ...event, id: event.id.toWellFormed(), name: event.name.toWellFormed() });
           return;
         case "tool-call-delta":
@@ -263,6 +294,35 @@ function joined(before: string, text: string): readonly [whole: string, half: st
   return endsInHalf(all)
     ? [all.slice(0, -1).toWellFormed(), all.slice(-1)]
     : [all.toWellFormed(), ""];
+}
+
+/** The escapes in JSON text. Those of the halves of a pair are one match, also if the text ends within the second. */
+const escapes =
+  /\\u[dD][89abAB][\da-fA-F]{2}(?:\\u[dD][c-fC-F][\da-fA-F]{2}|\\(?:u(?:[dD](?:[c-fC-F][\da-fA-F]?)?)?)?$)?|\\u[\da-fA-F]{0,4}|\\[\s\S]?/g;
+/** Escapes that the next text may continue. */
+const unfinished = /^\\(?:u(?:[\da-fA-F]{0,3}|[dD][89abAB].*))?$/;
+const half = /^\\u[dD][89a-fA-F]..$/;
+const pairLength = 12;
+const escapedReplacement = "\\ufffd";
+
+/** The same for arguments, in which halves may also be escapes. Clients that parse arguments send such halves back. */
+function joinedArguments(before: string, text: string): readonly [whole: string, rest: string] {
+  const [all, rest] = joined(before, text);
+  if (!all.includes("\\")) return [all, rest];
+  let cut = "";
+  const whole = all.replaceAll(escapes, (found, at: number) => {
+    if (found.length === pairLength) return found;
+    const isCut = at + found.length === all.length && unfinished.test(found);
+    if (isCut) cut = found;
+    return isCut ? "" : found.replace(half, escapedReplacement);
+  });
+  return [whole, cut + rest];
+}
+
+/** The rest of arguments that end here, in which only the first escape can be a half. */
+function endOfArguments(rest: string): string {
+  const first = rest.slice(0, 6).replace(half, escapedReplacement);
+  return (first + rest.slice(6)).toWellFormed();
 }
 
 /** Drops fields with forbidden names: a client may send the object itself back. */

@@ -1,4 +1,5 @@
 import { defaultLimits } from "../domain/limits.ts";
+import { maxCallLabelLength } from "../domain/message.ts";
 import { isUuid } from "../kernel/ids.ts";
 import { type Reader, withSchema, wrongType, wrongValue } from "./read.ts";
 
@@ -49,8 +50,8 @@ export function shortText(maxLength: number, minLength = 1): Reader<string> {
 const maxIdLength = 255;
 export const identifier: Reader<string> = shortText(maxIdLength);
 
-/** The id of a tool call, chosen by an upstream. Some put a signature of thousands of characters into it. */
-export const callId: Reader<string> = shortText(65_536);
+/** The id or the name in a tool call of the history, as an upstream or its model chose it. */
+export const callLabel: Reader<string> = shortText(maxCallLabelLength);
 
 /** A UUID, in lower case. */
 export const uuid: Reader<string> = withSchema(

@@ -18,7 +18,7 @@ import {
   unsupportedContent,
 } from "../provider-state.ts";
 import { mapped, type Reader, schemaOf, withSchema } from "../read.ts";
-import { callId, content, identifier, oneOf, text } from "../scalars.ts";
+import { callLabel, content, identifier, oneOf } from "../scalars.ts";
 
 const breakpoints = {
   cache_control: carried(breakpointReaders.cache_control),
@@ -94,10 +94,10 @@ const userMessage = object(
 
 const toolCall = object(
   {
-    id: required(callId),
+    id: required(callLabel),
     type: required(oneOf("function")),
     function: required(
-      object({ name: required(identifier), arguments: required(text) }, "dropped"),
+      object({ name: required(callLabel), arguments: required(content) }, "dropped"),
     ),
     extra_content: carried(callStateReaders.extra_content),
     provider_specific_fields: carried(callStateReaders.provider_specific_fields),
@@ -133,7 +133,7 @@ const assistantMessage: Reader<AssistantMessage> = mapped(
 const toolMessage = object(
   {
     role: required(oneOf("tool")),
-    tool_call_id: required(callId),
+    tool_call_id: required(callLabel),
     content: required(textOr(content, textParts)),
     ...breakpoints,
     ...unsupportedContent,

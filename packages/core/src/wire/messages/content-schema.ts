@@ -13,7 +13,7 @@ import { imageUrl } from "../image-url.ts";
 import { listOf, textOr } from "../lists.ts";
 import { breakpointReaders, requireSmallState, stateBytes } from "../provider-state.ts";
 import { mapped, memberPath, type Reader, schemaOf, withSchema } from "../read.ts";
-import { callId, content, flag, identifier, oneOf } from "../scalars.ts";
+import { callLabel, content, flag, oneOf } from "../scalars.ts";
 
 const breakpoint = { cache_control: carried(breakpointReaders.cache_control) };
 
@@ -61,7 +61,7 @@ const toolResult: Reader<ToolMessage> = mapped(
   object(
     {
       type: required(oneOf("tool_result")),
-      tool_use_id: required(callId),
+      tool_use_id: required(callLabel),
       content: optional(textOr(content, listOf(variants("type", { text, image })))),
       is_error: optional(flag),
       ...breakpoint,
@@ -81,8 +81,8 @@ const toolUse: Reader<{ readonly type: "tool_use"; readonly call: ToolCall }> = 
   object(
     {
       type: required(oneOf("tool_use")),
-      id: required(callId),
-      name: required(identifier),
+      id: required(callLabel),
+      name: required(callLabel),
       input: required(anyObject),
       ...breakpoint,
     },

@@ -2,6 +2,7 @@ import type { Completion } from "../../domain/completion.ts";
 import type { CompletionEvent, FinishReason } from "../../domain/completion-event.ts";
 import type { Usage } from "../../domain/usage.ts";
 import type { GatewayError } from "../../errors/gateway-error.ts";
+import { JsonScan } from "../../kernel/json-scan.ts";
 import type { Json } from "../../kernel/stable-json.ts";
 import { messagesErrorBody } from "./error-body.ts";
 import {
@@ -95,7 +96,7 @@ class BlockWriter {
   /** Stops every open block. */
   close(): string {
     let written = "";
-    for (const block of this.#open.splice(0)) written += stop(block.index);
+    for (const block of this.#open.splice(0)) written += stopped(block);
     return written;
   }
 
@@ -174,7 +175,7 @@ class BlockWriter {
     let written = "";
     for (const block of this.#open.splice(0))
       if (block.kind === "call" && !block.input.isWhole()) this.#open.push(block);
-      else written += stop(block.index);
+      else written += stopped(block);
     return written;
   }
 
@@ -182,8 +183,8 @@ class BlockWriter {
     if (piece === "") return "";
     for (const block of this.#open)
       if (block.kind === "call" && block.call === call) {
-        block.input.add(piece);
-        return delta(block.index, "input_json", piece);
+        const shown = block.input.add(piece);
+        return shown === "" ? "" : delta(block.index, "input_json", shown);
       }
     return "";
   }
@@ -199,33 +200,38 @@ function thinkingIn(event: CompletionEvent): readonly SignedBlock[] {
 /** The arguments of a call as they arrive. A call without any may still get some. */
 class CallInput {
   #text = "";
-  #depth = 0;
-  #isInString = false;
-  #isEscaped = false;
-  /** Whether its outermost brace or bracket was closed. */
-  #isClosed = false;
+  readonly #scan = new JsonScan();
+  /** Null while there is only white space. */
+  #isObject: boolean | null = null;
   #isWhole: boolean | null = null;
 
-  add(piece: string): void {
+  /** Returns the JSON to send. Clients send the parsed arguments back, and only an object is accepted. */
+  add(piece: string): string {
     this.#text += piece;
-    for (const character of piece) this.#read(character);
+    this.#scan.add(piece);
+    const isFirst = this.#isObject === null;
+    if (isFirst && piece.trim() === "") return "";
+    this.#isObject ??= /^[ \t\n\r]*\{/.test(this.#text);
+    const shown = isFirst ? this.#text : piece;
+    if (this.#isObject) return shown;
+    return (isFirst ? wrapping.before : "") + JSON.stringify(shown).slice(1, -1);
+  }
+
+  /** The rest of the JSON. */
+  end(): string {
+    return this.#isObject === false ? wrapping.after : "";
   }
 
   /** Whether they are complete. They are parsed once, because an upstream could begin any number of blocks meanwhile. */
   isWhole(): boolean {
-    if (!this.#isClosed) return false;
+    if (!this.#scan.isClosed) return false;
     this.#isWhole ??= isJson(this.#text);
     return this.#isWhole;
   }
-
-  #read(character: string): void {
-    if (this.#isEscaped) this.#isEscaped = false;
-    else if (character === '"') this.#isInString = !this.#isInString;
-    else if (this.#isInString) this.#isEscaped = character === "\\";
-    else if (character === "{" || character === "[") this.#depth++;
-    else if (character === "}" || character === "]") this.#isClosed ||= --this.#depth === 0;
-  }
 }
+
+/** The text around arguments that aren't an object, which become one as in a plain answer. */
+const wrapping = { before: '{"arguments":"', after: '"}' };
 
 function isJson(text: string): boolean {
   try {
@@ -250,6 +256,12 @@ function delta(index: number, kind: keyof typeof members, text: string): string 
 
 function started(index: number, block: string): string {
   return event("content_block_start", `"index":${index},"content_block":${block}`);
+}
+
+/** Ends a block, and the arguments of a call before it. */
+function stopped(block: OpenBlock): string {
+  const rest = block.kind === "call" ? block.input.end() : "";
+  return (rest === "" ? "" : delta(block.index, "input_json", rest)) + stop(block.index);
 }
 
 function stop(index: number): string {

@@ -17,7 +17,7 @@ import {
   unsupportedContent,
 } from "../provider-state.ts";
 import { mapped, type Reader, schemaOf, withSchema, wrongValue } from "../read.ts";
-import { callId, content, identifier, oneOf, text } from "../scalars.ts";
+import { callLabel, content, identifier, oneOf, text } from "../scalars.ts";
 import { countLostReasoning, requireSmallStates, startOfLastAnswer } from "./item-state.ts";
 import {
   type ContentPart,
@@ -122,9 +122,9 @@ const message: Reader<MessageItem> = variants("role", {
 
 const functionCall: Reader<FunctionCallItem> = object({
   type: required(oneOf("function_call")),
-  call_id: required(callId),
-  name: required(identifier),
-  arguments: required(text),
+  call_id: required(callLabel),
+  name: required(callLabel),
+  arguments: required(content),
   id: ignored(text),
   status: ignored(text),
   parsed_arguments: ignored(),
@@ -155,7 +155,7 @@ const toolOutput: Reader<FunctionCallOutputItem["output"]> = withSchema(
 
 const functionCallOutput: Reader<FunctionCallOutputItem> = object({
   type: required(oneOf("function_call_output")),
-  call_id: required(callId),
+  call_id: required(callLabel),
   output: required(toolOutput),
   id: ignored(text),
   status: ignored(text),
