@@ -13,10 +13,7 @@ import {
 import type { GatewayRequest, RequestHeaders } from "./gateway-request.ts";
 import { requireJsonBody } from "./headers.ts";
 
-/**
- * Members that contain JSON Schemas, or JSON that a model wrote: the input of a tool, and what SDKs parsed of an answer and
- * send back with it.
- */
+/** Members that contain JSON Schemas, or JSON that a model wrote: inputs of tools, and what SDKs parse of an answer. */
 const freeForm = new Map([
   ["parameters", "schemaDepth"],
   ["schema", "schemaDepth"],
@@ -57,7 +54,7 @@ export function readBody(
 /**
  * Parses a body as a JSON object. Rejects bodies that are not JSON in UTF-8, are too large or too deep, or that another
  * reader could understand differently: duplicate keys, lost digits, halves of surrogate pairs. Numbers in JSON Schemas and
- * in what a model wrote keep all their digits instead. Yields to other requests while it parses a large body. Throws or
+ * in what models wrote keep all their digits instead. Yields to other requests while it parses a large body. Throws or
  * rejects with a GatewayError: `request_too_large` or `invalid_json`.
  */
 export function parseBody(bytes: Buffer, limits: Limits): object | Promise<object> {

@@ -111,7 +111,7 @@ export interface JsonRules {
   readonly freeForm: ReadonlyMap<string, "depth" | "schemaDepth">;
   /** Called for each number inside a free-form member that can't be read exactly. Without it, that is a fault there too. */
   readonly noteLongNumber?: (() => void) | undefined;
-  /** Members of one object, except in a free-form member limited by `depth`. */
+  /** Members of one object. Free-form members that `depth` limits were written by a model and may have any number. */
   readonly keys: number;
   /** Values in the whole text: objects, arrays and everything between commas. */
   readonly values: number;
@@ -211,10 +211,7 @@ class JsonLevels {
   }
 }
 
-/**
- * A nested level. From a free-form member on, its own depth limit applies and any key is allowed. One with the depth of a body
- * was written by a model, which may write a table with any number of members.
- */
+/** A nested level. From a free-form member on, its own depth limit applies and any key is allowed. */
 function nestedLevel(
   parent: Level | null,
   depth: number,

@@ -53,6 +53,32 @@ export function measureJson(text: string, bounds: JsonBounds): JsonMeasure | nul
   return { values, members, longNumbers };
 }
 
+/** Measures a JSON text that arrives in pieces. For malformed text, the result means nothing. */
+export class JsonScan {
+  /** How many objects and arrays are open, and how many were at most. */
+  depth = 0;
+  deepest = 0;
+  #isInString = false;
+  #isEscaped = false;
+
+  /** Returns how many objects, arrays and commas the piece has. */
+  add(piece: string): number {
+    let values = 0;
+    for (let at = 0; at < piece.length; at++) {
+      const code = piece.charCodeAt(at);
+      if (this.#isEscaped) this.#isEscaped = false;
+      else if (code === quote) this.#isInString = !this.#isInString;
+      else if (this.#isInString) this.#isEscaped = code === backslash;
+      else if (code === comma) values++;
+      else if (code === 0x5b || code === 0x7b) {
+        values++;
+        this.deepest = Math.max(this.deepest, ++this.depth);
+      } else if (code === 0x5d || code === 0x7d) this.depth--;
+    }
+    return values;
+  }
+}
+
 const longString = 64;
 
 /** The closing quote of the string that opens at `start`; the end of the text if it has none. */

@@ -13,7 +13,7 @@ import {
   sizeOfState,
 } from "../domain/provider-state.ts";
 import { forbiddenKeys } from "../kernel/json-guard.ts";
-import { JsonScan } from "../kernel/json-scan.ts";
+import { JsonScan } from "../kernel/measure-json.ts";
 import { hasMoreValues, isShallow, jsonBytes, returnableJson } from "../kernel/returnable-json.ts";
 import { endsInHalf } from "../kernel/surrogates.ts";
 
@@ -96,16 +96,14 @@ function createBounds(
       return beyond("answer_too_large");
     if (++toolCalls > limits.tools) return beyond("too_many_tool_calls");
     scans ??= new Map();
-    if (!scans.has(index)) scans.set(index, new JsonScan());
+    scans.set(index, scans.get(index) ?? new JsonScan());
     return begin(null);
   }
-  /** Some clients send the arguments back as JSON within their body, which has bounds of its own. */
+  /** Some clients send arguments back as JSON in a body, which has these bounds. */
   function addArguments(index: number, piece: string): ProviderError | null {
     const scan = scans?.get(index);
-    if (scan === undefined) return null;
-    const before = scan.values;
-    scan.add(piece);
-    values += scan.values - before;
+    if (!scan) return null;
+    values += scan.add(piece);
     if (scan.deepest > limits.depth) return beyond("too_deep");
     return values > limits.values / 2 ? beyond("too_many_values") : null;
   }
@@ -174,16 +172,12 @@ function sizeOfVector(vector: EmbeddingVector): number {
   return typeof vector === "string" ? vector.length : vector.length * bytesPerNumber;
 }
 
-function invalid(message: string): ProviderError {
-  return new ProviderError(message, { reason: "invalid_answer", delivery: "unknown", status: 200 });
+function invalid(message: string, reason = "invalid_answer"): ProviderError {
+  return new ProviderError(message, { reason, delivery: "unknown", status: 200 });
 }
 
 function beyond(reason: string): ProviderError {
-  return new ProviderError("The provider's answer is larger than allowed.", {
-    reason,
-    delivery: "unknown",
-    status: 200,
-  });
+  return invalid("The provider's answer is larger than allowed.", reason);
 }
 
 /**
@@ -221,9 +215,10 @@ function createEventSanitizer({ keys }: Pick<Limits, "keys">): {
   }
   function endAll(into: CompletionEvent[]): void {
     endSpoken(into);
-    for (const [index, rest] of ofCalls ?? [])
-      if (rest !== "")
-        into.push({ type: "tool-call-delta", index, arguments: endOfArguments(rest) });
+    for (const [index, rest] of ofCalls ?? []) {
+      const text = rest.toWellFormed().replace(half, escapedReplacement);
+      if (text !== "") into.push({ type: "tool-call-delta", index, arguments: text });
+    }
     ofCalls = null;
     for (const [index, state] of ofStates ?? []) {
       const fields = state.flush();
@@ -232,7 +227,6 @@ function createEventSanitizer({ keys }: Pick<Limits, "keys">): {
     }
   }
   function keep(event: State, into: CompletionEvent[]): void {
-    if (event.index !== undefined && !ofCalls?.has(event.index)) return;
     ofStates ??= new Map();
     const state = ofStates.get(event.index) ?? createSurrogateJoiner();
     ofStates.set(event.index, state);
@@ -255,7 +249,7 @@ function createEventSanitizer({ keys }: Pick<Limits, "keys">): {
         case "tool-call-started":
           endSpoken(into);
           ofCalls ??= new Map();
-          if (!ofCalls.has(event.index)) ofCalls.set(event.index, "");
+          ofCalls.set(event.index, ofCalls.get(event.index) ?? "");
           into.push({ ...event, id: event.id.toWellFormed(), name: event.name.toWellFormed() });
           return;
         case "tool-call-delta":
@@ -270,7 +264,8 @@ function createEventSanitizer({ keys }: Pick<Limits, "keys">): {
           });
           return;
         case "state":
-          return keep(event, into);
+          if (event.index === undefined || ofCalls?.has(event.index)) keep(event, into);
+          return;
         case "answer-started":
           into.push(wellFormedLabels(event));
           return;
@@ -296,33 +291,24 @@ function joined(before: string, text: string): readonly [whole: string, half: st
     : [all.toWellFormed(), ""];
 }
 
-/** The escapes in JSON text. Those of the halves of a pair are one match, also if the text ends within the second. */
+/** A pair is one match, even if the text ends within its second half. */
 const escapes =
-  /\\u[dD][89abAB][\da-fA-F]{2}(?:\\u[dD][c-fC-F][\da-fA-F]{2}|\\(?:u(?:[dD](?:[c-fC-F][\da-fA-F]?)?)?)?$)?|\\u[\da-fA-F]{0,4}|\\[\s\S]?/g;
-/** Escapes that the next text may continue. */
-const unfinished = /^\\(?:u(?:[\da-fA-F]{0,3}|[dD][89abAB].*))?$/;
-const half = /^\\u[dD][89a-fA-F]..$/;
+  /\\ud[89ab][\da-f]{2}(?:\\ud[c-f][\da-f]{2}|\\(?:u[\da-f]{0,3})?$)?|\\(?:u[\da-f]{0,4}|[^u])?/gi;
+const half = /^\\u[dD][89a-fA-F][\da-fA-F]{2}/;
 const pairLength = 12;
 const escapedReplacement = "\\ufffd";
 
-/** The same for arguments, in which halves may also be escapes. Clients that parse arguments send such halves back. */
+/** The same for arguments, in which halves may also be escapes: clients that parse arguments send such halves back. */
 function joinedArguments(before: string, text: string): readonly [whole: string, rest: string] {
   const [all, rest] = joined(before, text);
-  if (!all.includes("\\")) return [all, rest];
-  let cut = "";
+  let last = "";
   const whole = all.replaceAll(escapes, (found, at: number) => {
     if (found.length === pairLength) return found;
-    const isCut = at + found.length === all.length && unfinished.test(found);
-    if (isCut) cut = found;
-    return isCut ? "" : found.replace(half, escapedReplacement);
+    if (at + found.length < all.length) return found.replace(half, escapedReplacement);
+    last = found;
+    return "";
   });
-  return [whole, cut + rest];
-}
-
-/** The rest of arguments that end here, in which only the first escape can be a half. */
-function endOfArguments(rest: string): string {
-  const first = rest.slice(0, 6).replace(half, escapedReplacement);
-  return (first + rest.slice(6)).toWellFormed();
+  return [whole, last + rest];
 }
 
 /** Drops fields with forbidden names: a client may send the object itself back. */
@@ -337,10 +323,6 @@ function returnableFields(fields: StateFields, keys: number): StateFields {
 type AnswerStarted = Extract<CompletionEvent, { type: "answer-started" }>;
 
 function wellFormedLabels(event: AnswerStarted): AnswerStarted {
-  const { type, ...labels } = event;
-  if (Object.values(labels).every((label) => label.isWellFormed())) return event;
-  const wellFormed = Object.entries(labels).map(
-    ([name, label]) => [name, label.toWellFormed()] as const,
-  );
-  return { type, ...Object.fromEntries<string>(wellFormed) };
+  const wellFormed = Object.entries(event).map(([name, label]) => [name, label.toWellFormed()]);
+  return { ...Object.fromEntries(wellFormed), type: event.type };
 }

@@ -2,7 +2,7 @@ import type { Completion } from "../../domain/completion.ts";
 import type { CompletionEvent, FinishReason } from "../../domain/completion-event.ts";
 import type { Usage } from "../../domain/usage.ts";
 import type { GatewayError } from "../../errors/gateway-error.ts";
-import { JsonScan } from "../../kernel/json-scan.ts";
+import { JsonScan } from "../../kernel/measure-json.ts";
 import type { Json } from "../../kernel/stable-json.ts";
 import { messagesErrorBody } from "./error-body.ts";
 import {
@@ -93,10 +93,14 @@ class BlockWriter {
     return written;
   }
 
-  /** Stops every open block. */
-  close(): string {
+  /** Stops every open block, or all except calls whose arguments may still go on. */
+  close(all = true): string {
     let written = "";
-    for (const block of this.#open.splice(0)) written += stopped(block);
+    for (const block of this.#open.splice(0)) {
+      const input = block.kind === "call" ? block.input : null;
+      if (all || input === null || input.isWhole()) written += stop(block.index, input?.end());
+      else this.#open.push(block);
+    }
     return written;
   }
 
@@ -132,7 +136,7 @@ class BlockWriter {
         kind === "reasoning"
           ? '{"type":"thinking","thinking":"","signature":""}'
           : '{"type":"text","text":"","citations":null}';
-      written = this.#closeComplete() + started(index, block);
+      written = this.close(false) + started(index, block);
       this.#open.push({ index, kind });
     }
     return written + delta(index, kind === "reasoning" ? "thinking" : "text", text);
@@ -141,7 +145,7 @@ class BlockWriter {
   #think({ place, block }: SignedBlock): string {
     if (block.type === "redacted_thinking") {
       const index = this.#next++;
-      return this.#closeComplete() + started(index, JSON.stringify(block)) + stop(index);
+      return this.close(false) + started(index, JSON.stringify(block)) + stop(index);
     }
     let written = "";
     let open = this.#open.at(-1);
@@ -153,7 +157,7 @@ class BlockWriter {
     } else if (open?.kind !== "thinking" || open.place !== place || open.isSigned) {
       const index = this.#next++;
       written =
-        this.#closeComplete() + started(index, '{"type":"thinking","thinking":"","signature":""}');
+        this.close(false) + started(index, '{"type":"thinking","thinking":"","signature":""}');
       open = { index, kind: "thinking", place, isSigned: false };
       this.#open.push(open);
     }
@@ -165,26 +169,16 @@ class BlockWriter {
 
   #call({ index: call, id, name }: CallStarted): string {
     const index = this.#next++;
-    const written = this.#closeComplete();
+    const written = this.close(false);
     this.#open.push({ index, kind: "call", call, input: new CallInput() });
     return written + started(index, JSON.stringify({ type: "tool_use", id, name, input: {} }));
-  }
-
-  /** Stops open blocks except calls whose arguments may still go on. */
-  #closeComplete(): string {
-    let written = "";
-    for (const block of this.#open.splice(0))
-      if (block.kind === "call" && !block.input.isWhole()) this.#open.push(block);
-      else written += stopped(block);
-    return written;
   }
 
   #addInput(call: number, piece: string): string {
     if (piece === "") return "";
     for (const block of this.#open)
       if (block.kind === "call" && block.call === call) {
-        const shown = block.input.add(piece);
-        return shown === "" ? "" : delta(block.index, "input_json", shown);
+        return inputDelta(block.index, block.input.add(piece));
       }
     return "";
   }
@@ -205,33 +199,27 @@ class CallInput {
   #isObject: boolean | null = null;
   #isWhole: boolean | null = null;
 
-  /** Returns the JSON to send. Clients send the parsed arguments back, and only an object is accepted. */
+  /** Returns the JSON to send. Text that isn't an object waits for the end. */
   add(piece: string): string {
     this.#text += piece;
     this.#scan.add(piece);
-    const isFirst = this.#isObject === null;
-    if (isFirst && piece.trim() === "") return "";
-    this.#isObject ??= /^[ \t\n\r]*\{/.test(this.#text);
-    const shown = isFirst ? this.#text : piece;
-    if (this.#isObject) return shown;
-    return (isFirst ? wrapping.before : "") + JSON.stringify(shown).slice(1, -1);
+    const unsent = this.#isObject === null ? this.#text : piece;
+    if (piece.trim() !== "") this.#isObject ??= /^[ \t\n\r]*\{/.test(this.#text);
+    return this.#isObject ? unsent : "";
   }
 
-  /** The rest of the JSON. */
+  /** Returns the rest: an object, as in a plain answer. */
   end(): string {
-    return this.#isObject === false ? wrapping.after : "";
+    return this.#isObject === false ? JSON.stringify({ arguments: this.#text }) : "";
   }
 
   /** Whether they are complete. They are parsed once, because an upstream could begin any number of blocks meanwhile. */
   isWhole(): boolean {
-    if (!this.#scan.isClosed) return false;
+    if (this.#scan.depth !== 0 || this.#scan.deepest === 0) return false;
     this.#isWhole ??= isJson(this.#text);
     return this.#isWhole;
   }
 }
-
-/** The text around arguments that aren't an object, which become one as in a plain answer. */
-const wrapping = { before: '{"arguments":"', after: '"}' };
 
 function isJson(text: string): boolean {
   try {
@@ -254,18 +242,16 @@ function delta(index: number, kind: keyof typeof members, text: string): string 
   return event("content_block_delta", `"index":${index},"delta":${piece}`);
 }
 
+function inputDelta(index: number, json = ""): string {
+  return json === "" ? "" : delta(index, "input_json", json);
+}
+
 function started(index: number, block: string): string {
   return event("content_block_start", `"index":${index},"content_block":${block}`);
 }
 
-/** Ends a block, and the arguments of a call before it. */
-function stopped(block: OpenBlock): string {
-  const rest = block.kind === "call" ? block.input.end() : "";
-  return (rest === "" ? "" : delta(block.index, "input_json", rest)) + stop(block.index);
-}
-
-function stop(index: number): string {
-  return event("content_block_stop", `"index":${index}`);
+function stop(index: number, rest?: string): string {
+  return inputDelta(index, rest) + event("content_block_stop", `"index":${index}`);
 }
 
 function event(type: string, rest: string): string {
