@@ -133,7 +133,7 @@ export function postgresStore(source: PostgresSource, options: PostgresStoreOpti
     },
     sessions: { ...shared.sessions, ...createSessionRepository(database) },
     steps: { ...shared.steps, sweep: (sweep) => sweepSteps(database, sweep) },
-    responses: createResponseRepository(database),
+    responses: { ...shared.responses, ...createResponseRepository(database) },
   };
 }
 

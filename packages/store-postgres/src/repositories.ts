@@ -1,6 +1,5 @@
 import type {
   CounterDrift,
-  Owner,
   Reconciliation,
   ResponseRepository,
   SessionRepository,
@@ -10,21 +9,11 @@ import type {
 import {
   deleteResponse,
   findSession,
-  type SessionState,
   sweepResponses,
   sweepSteps as sweepRest,
   sweepTranscripts,
 } from "@tollgate/store-engine";
-import {
-  counterFromRow,
-  historyFromRows,
-  openStepStatements,
-  readRow,
-  responseFromRow,
-  responseStatements,
-  type SqlParameters,
-  sessionRecordFromRow,
-} from "@tollgate/store-sql";
+import { counterFromRow, readRow, type SqlParameters } from "@tollgate/store-sql";
 import { queryTimeouts } from "./database/connection.ts";
 import type { Database } from "./database/database.ts";
 import { dropPartition } from "./partitions/drop-partition.ts";
@@ -33,39 +22,18 @@ import { makePartitions } from "./partitions/make-partitions.ts";
 /** Finds Sessions as decisions see them, and erases their transcripts. */
 export function createSessionRepository(
   database: Database,
-): Omit<SessionRepository, "get" | "list" | "transcript"> {
-  const ownedBy = (owner: Owner, statement: string, id: string): Promise<SessionState | null> =>
-    database.read(async (connection) => {
-      const row = await connection.get(statement, { organization_id: owner.organizationId, id });
-      const session = row === undefined ? null : sessionRecordFromRow(row);
-      return session?.userId === owner.userId && session.keyId === owner.keyId ? session : null;
-    });
+): Pick<SessionRepository, "find" | "sweep"> {
   return {
     find: (lookup) => database.driver.ask((view) => findSession(view, lookup)),
-    isOwned: async (owner, sessionId) =>
-      (await ownedBy(owner, openStepStatements.session, sessionId)) !== null,
-    findByTurn: async (owner, turnId) =>
-      (await ownedBy(owner, openStepStatements.sessionOfTurn, turnId))?.id ?? null,
     sweep: (sweep) =>
       database.driver.alone((view) => sweepTranscripts(view, sweep), inTurn(database, "sweeps")),
   };
 }
 
-export function createResponseRepository(database: Database): ResponseRepository {
+export function createResponseRepository(
+  database: Database,
+): Pick<ResponseRepository, "delete" | "sweep"> {
   return {
-    get: (owner, id, at) =>
-      database.read(async (connection) => {
-        const row = await connection.get(responseStatements.get, liveParameters(owner, id, at));
-        return row === undefined ? null : responseFromRow(row);
-      }),
-    history: (owner, id, at) =>
-      database.read(async (connection) => {
-        const rows = await connection.all(
-          responseStatements.history,
-          liveParameters(owner, id, at),
-        );
-        return historyFromRows(rows);
-      }),
     delete(deletion) {
       const { organizationId } = deletion.owner;
       return database.driver.alone((view) => deleteResponse(view, deletion), {
@@ -77,10 +45,6 @@ export function createResponseRepository(database: Database): ResponseRepository
     sweep: (query) =>
       database.driver.alone((view) => sweepResponses(view, query), inTurn(database, "responses")),
   };
-}
-
-function liveParameters({ organizationId, userId, keyId }: Owner, id: string, at: number) {
-  return { organization_id: organizationId, user_id: userId, key_id: keyId, id, at };
 }
 
 /** Drops whole partitions of old Steps, and removes row by row what no partition holds. */

@@ -12,19 +12,9 @@ export { decisionColumns, decisionFromRow, decisionToRow, verdictOf } from "./ro
 export { errorToRow } from "./rows/error-row.ts";
 export { leafToRow } from "./rows/leaf-row.ts";
 export { partToRow } from "./rows/part-row.ts";
-export {
-  hiddenResponseToRow,
-  historyFromRows,
-  responseFromRow,
-  responseRecordToRow,
-} from "./rows/response-row.ts";
+export { hiddenResponseToRow, responseRecordToRow } from "./rows/response-row.ts";
 export { readRow } from "./rows/row-reader.ts";
-export {
-  sessionColumns,
-  sessionFromRow,
-  sessionRecordFromRow,
-  sessionToRow,
-} from "./rows/session-row.ts";
+export { sessionColumns, sessionFromRow, sessionToRow } from "./rows/session-row.ts";
 export {
   endColumns,
   endToRow,
@@ -71,5 +61,4 @@ export { noteChange } from "./view/note-change.ts";
 export type { Reads } from "./view/reads.ts";
 export { viewRows } from "./view/rows-view.ts";
 export { SessionReads } from "./view/session-reads.ts";
-export { viewRetention } from "./view/view-retention.ts";
 export { erasedRows, type RowWrite, rowOfClaim, rowsOf, writes } from "./writes.ts";

@@ -1,19 +1,12 @@
 import type {
   DecisionRepository,
-  Owner,
   Session,
   SessionQuery,
   SessionRepository,
   StorePage,
   StorePaging,
 } from "@tollgate/core/store";
-import {
-  findSession,
-  isOwnedBy,
-  type SessionState,
-  type SessionView,
-  sweepTranscripts,
-} from "@tollgate/store-engine";
+import { findSession, sweepTranscripts } from "@tollgate/store-engine";
 import {
   type Answer,
   type Ask,
@@ -101,14 +94,7 @@ export function createSessionRepository(
   database: Database,
   conditions: Conditions,
   listByIndex: SessionRepository["list"],
-): Omit<SessionRepository, "get" | "transcript"> {
-  const owned = async (
-    owner: Owner,
-    find: (sessions: SessionView) => SessionState | null,
-  ): Promise<SessionState | null> => {
-    const session = await database.read((connection) => find(new SessionReads(connection)));
-    return session && isOwnedBy(owner, session) ? session : null;
-  };
+): Pick<SessionRepository, "list" | "find" | "sweep"> {
   return {
     list: (query, paging) => {
       const { keyId, source } = query;
@@ -118,11 +104,6 @@ export function createSessionRepository(
     },
     find: (lookup) =>
       database.read((connection) => findSession(new SessionReads(connection), lookup)),
-    isOwned: async (owner, id) =>
-      (await owned(owner, (sessions) => sessions.session(owner.organizationId, id))) !== null,
-    findByTurn: async (owner, id) =>
-      (await owned(owner, (sessions) => sessions.sessionOfTurn(owner.organizationId, id)))?.id ??
-      null,
     sweep: (sweep) =>
       database.erase(({ carryOut }) => carryOut((view) => sweepTranscripts(view, sweep))),
   };

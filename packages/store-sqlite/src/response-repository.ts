@@ -1,30 +1,19 @@
-import { type Owner, type ResponseRepository, yieldToEventLoop } from "@tollgate/core/store";
+import { type ResponseRepository, yieldToEventLoop } from "@tollgate/core/store";
 import { deleteResponse, sweepResponses } from "@tollgate/store-engine";
-import { historyFromRows, readRow, responseFromRow, responseStatements } from "@tollgate/store-sql";
+import { readRow } from "@tollgate/store-sql";
 import { sizeStatements } from "./content-bytes.ts";
 import type { Database } from "./database.ts";
 import type { Transaction } from "./transaction.ts";
 
-export function createResponseRepository(database: Database): ResponseRepository {
+/** Deletes and sweeps responses. */
+export function createResponseRepository(
+  database: Database,
+): Pick<ResponseRepository, "delete" | "sweep"> {
   return {
-    get: (owner, id, at) =>
-      database.read((connection) => {
-        const row = connection.get(responseStatements.get, liveParameters(owner, id, at));
-        return row === undefined ? null : responseFromRow(row);
-      }),
-    history: (owner, id, at) =>
-      database.read((connection) => {
-        const rows = connection.all(responseStatements.history, liveParameters(owner, id, at));
-        return historyFromRows(rows);
-      }),
     delete: (deletion) =>
       database.erase(({ carryOut }) => carryOut((view) => deleteResponse(view, deletion))),
     sweep: (query) => sweepInParts(database, query),
   };
-}
-
-function liveParameters({ organizationId, userId, keyId }: Owner, id: string, at: number) {
-  return { organization_id: organizationId, user_id: userId, key_id: keyId, id, at };
 }
 
 /** Bytes that a sweep removes in one transaction; a larger row goes alone. SQLite overwrites all of them, and everything waits. */

@@ -110,6 +110,6 @@ export function sqliteStore(options: SqliteSource): Store {
         database.erase((transaction) => transaction.carryOut((view) => sweepSteps(view, sweep))),
     },
     decisions: createDecisionRepository(database, conditions),
-    responses: createResponseRepository(database),
+    responses: { ...shared.responses, ...createResponseRepository(database) },
   };
 }

@@ -1,5 +1,5 @@
 import type { StepSweep } from "@tollgate/core/store";
-import { leafToRow, openStepStatements, readRow } from "@tollgate/store-sql";
+import { leafToRow, readRow, writes } from "@tollgate/store-sql";
 import { type Connection, queryTimeouts } from "../database/connection.ts";
 import type { Database } from "../database/database.ts";
 import { PostgresFailure } from "../database/failure.ts";
@@ -80,7 +80,7 @@ async function writeLeaves(
 ): Promise<void> {
   for (const removed of counts)
     await transaction.run(
-      openStepStatements.insertLeaf,
+      writes.leaf.statement,
       leafToRow(leaf(removed), await transaction.next()),
     );
 }

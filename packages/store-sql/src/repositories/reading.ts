@@ -19,8 +19,8 @@ import {
   selectPage,
   upTo,
 } from "../select-page.ts";
-import { openStepStatements } from "../statements/open-step.ts";
 import { selectById } from "../statements/transcript.ts";
+import { writes } from "../writes.ts";
 
 /** Reads one row by its id, in one organization or in any; null if it does not exist. */
 export function* readById<Record>(
@@ -124,5 +124,5 @@ function* rowsUpTo(
 
 /** Appends a leaf to the evidence. */
 export function* insertLeaf(leaf: EvidenceLeaf): Script<void> {
-  yield* run(openStepStatements.insertLeaf, leafToRow(leaf, yield* nextNumber()));
+  yield* run(writes.leaf.statement, leafToRow(leaf, yield* nextNumber()));
 }

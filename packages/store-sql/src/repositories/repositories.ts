@@ -5,6 +5,8 @@ import type {
   LapsedStep,
   LeaseClock,
   LeaseRenewal,
+  Owner,
+  ResponseRepository,
   SealedConnection,
   SessionRepository,
   StepRepository,
@@ -12,12 +14,13 @@ import type {
   Tenant,
   TranscriptPart,
 } from "@tollgate/core/store";
-import { lineageOf, type SessionState, transcriptPart } from "@tollgate/store-engine";
+import { isOwnedBy, lineageOf, type SessionState, transcriptPart } from "@tollgate/store-engine";
 import { type Conditions, createConditions } from "../conditions.ts";
 import type { SqlDialect } from "../dialect.ts";
 import { lists } from "../lists.ts";
 import { connectionFromRow, connectionToRow } from "../rows/connection-row.ts";
 import { leafFromRow } from "../rows/leaf-row.ts";
+import { historyFromRows, responseFromRow } from "../rows/response-row.ts";
 import { readRow } from "../rows/row-reader.ts";
 import { sessionColumns, sessionFromRow, sessionRecordFromRow } from "../rows/session-row.ts";
 import { stepFromRow } from "../rows/step-row.ts";
@@ -39,6 +42,7 @@ import {
 } from "../statements/connection.ts";
 import { leaseStatements } from "../statements/lease.ts";
 import { openStepStatements } from "../statements/open-step.ts";
+import { responseStatements } from "../statements/response.ts";
 import { transcriptStatements } from "../statements/transcript.ts";
 import { createBudgetRepository, createRateLimitRepository } from "./budget-repository.ts";
 import { createCheckpointRepository } from "./checkpoint-repository.ts";
@@ -64,7 +68,8 @@ interface SqlRepositories
   > {
   readonly steps: Omit<StepRepository, "sweep">;
   readonly budgets: Omit<BudgetRepository, "reconcile">;
-  readonly sessions: Pick<SessionRepository, "get" | "list" | "transcript">;
+  readonly sessions: Omit<SessionRepository, "find" | "sweep">;
+  readonly responses: Pick<ResponseRepository, "get" | "history">;
 }
 
 /**
@@ -84,6 +89,23 @@ export function createRepositories(database: ScriptDatabase, dialect: SqlDialect
         readPage(lists.sessions, conditions.ofSessions(query), paging, sessionFromRow),
       transcript: (organizationId, id, from = 0, to = Number.MAX_SAFE_INTEGER) =>
         database.read(() => transcriptOf({ organizationId, id }, { from, to })),
+      isOwned: async (owner, id) =>
+        (await database.read(() => ownSession(owner, openStepStatements.session, id))) !== null,
+      findByTurn: (owner, turnId) =>
+        database.read(() => ownSession(owner, openStepStatements.sessionOfTurn, turnId)),
+    },
+    responses: {
+      get: (owner, id, at) =>
+        database.read(function* () {
+          const row = yield* get(responseStatements.get, liveParameters(owner, id, at));
+          return row === undefined ? null : responseFromRow(row);
+        }),
+      history: (owner, id, at) =>
+        database.read(function* () {
+          return historyFromRows(
+            yield* all(responseStatements.history, liveParameters(owner, id, at)),
+          );
+        }),
     },
     steps: createStepRepository(database, dialect, conditions, readPage),
     decisions: createDecisionRepository(database, conditions, readPage),
@@ -99,6 +121,17 @@ export function createRepositories(database: ScriptDatabase, dialect: SqlDialect
 }
 
 const sessions = { name: "sessions", columns: sessionColumns };
+
+/** The id of the Session that a statement finds, if it belongs to this owner. */
+function* ownSession(owner: Owner, statement: string, id: string): Script<string | null> {
+  const row = yield* get(statement, { organization_id: owner.organizationId, id });
+  const session = row === undefined ? null : sessionFromRow(row);
+  return session && isOwnedBy(owner, session) ? session.id : null;
+}
+
+function liveParameters({ organizationId, userId, keyId }: Owner, id: string, at: number) {
+  return { organization_id: organizationId, user_id: userId, key_id: keyId, id, at };
+}
 
 /** The parts of a Session and its ancestors that have messages of a range. */
 function* transcriptOf(

@@ -1,7 +1,5 @@
 import { continued } from "../index-conditions.ts";
-import { leafColumns } from "../rows/leaf-row.ts";
 import { sessionColumns } from "../rows/session-row.ts";
-import { insertInto } from "../statement.ts";
 
 /** How many of a key's most recently updated Sessions a request without ids may continue (section 3). */
 export const maxCandidates = 100;
@@ -64,5 +62,4 @@ export const openStepStatements = {
       AND s.root_session_id = :root_session_id
     ORDER BY s.length DESC, s.updated DESC LIMIT ${maxCandidates}`,
   hasDecision: "SELECT id FROM decisions WHERE organization_id = :organization_id AND id = :id",
-  insertLeaf: insertInto("leaves", leafColumns),
 } as const;

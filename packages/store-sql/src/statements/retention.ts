@@ -15,9 +15,6 @@ export function retentionStatements(table: string) {
     ids: `SELECT id FROM ${table} WHERE organization_id = :organization_id AND ${due}
       ORDER BY opened_at, sequence LIMIT :limit`,
     removeOne: `DELETE FROM ${table} WHERE organization_id = :organization_id AND id = :id`,
-    remove: `DELETE FROM ${table} WHERE organization_id = :organization_id AND id IN (
-      SELECT id FROM ${table} WHERE organization_id = :organization_id AND ${due}
-        ORDER BY opened_at, sequence LIMIT :limit)`,
   } as const;
 }
 

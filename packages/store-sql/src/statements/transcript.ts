@@ -1,5 +1,4 @@
 import { positionsBeside } from "../rows/part-row.ts";
-import { sessionColumns } from "../rows/session-row.ts";
 
 /** One row by its id, in one organization or in any. */
 export function selectById(
@@ -19,8 +18,6 @@ export function selectById(
 
 /** Statements on Sessions' lineage, transcripts and owners. */
 export const transcriptStatements = {
-  session: `SELECT ${sessionColumns.join(", ")} FROM sessions
-    WHERE organization_id = :organization_id AND id = :id`,
   parts: `SELECT step_id, kind, position, count, chain, content FROM transcript_parts
     WHERE organization_id = :organization_id AND session_id = :session_id
       AND position >= 0 AND position < :end AND position + count > :from ORDER BY position`,

@@ -1,11 +1,10 @@
-import {
-  type Change,
-  type HoldRecord,
-  moveCounter,
-  type Operation,
-  type ResponseRecord,
-  type StepRecord,
-  type ViewedResponse,
+import type {
+  Change,
+  HoldRecord,
+  Operation,
+  ResponseRecord,
+  StepRecord,
+  ViewedResponse,
 } from "@tollgate/store-engine";
 import type { KnownRows } from "./known-rows.ts";
 
@@ -47,11 +46,6 @@ function note(known: KnownRows, { write, row }: Operation, sequence: number): vo
       break;
     case "settle hold":
       noteSettled(known, row);
-      break;
-    case "move counter": {
-      const counter = known.counters.get(row);
-      if (counter) known.counters.set(moveCounter(counter, row));
-    }
   }
 }
 
