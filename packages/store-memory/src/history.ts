@@ -339,6 +339,7 @@ export function createEvidenceRepository(state: State): EvidenceRepository {
 export function leafOf(row: LeafRow): EvidenceLeaf {
   return { ...row, hash: new Uint8Array(Buffer.from(row.hash, "hex")) };
 }
+
 export function renewLease(state: State, lease: LeaseRenewal): void {
   const { processId, renewal, until, steps } = lease;
   // A later renewal arrived first.

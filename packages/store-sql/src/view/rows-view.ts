@@ -1,10 +1,10 @@
-import type { ResponseView, View } from "@tollgate/store-engine";
+import type { HeldContent, ResponseView, RetentionView, View } from "@tollgate/store-engine";
 import type { SqlDialect } from "../dialect.ts";
 import { counterFromRow, holdFromRow } from "../rows/budget-row.ts";
 import { claimFromRow, claimKeyToRow, claimNameFromRow } from "../rows/claim-row.ts";
 import { correctionFromRow } from "../rows/correction-row.ts";
 import { readRow } from "../rows/row-reader.ts";
-import { toHex } from "../rows/session-row.ts";
+import { sessionRecordFromRow, toHex } from "../rows/session-row.ts";
 import { stepRecordFromRow } from "../rows/step-row.ts";
 import { administrationStatements } from "../statements/administration.ts";
 import { claimStatements } from "../statements/claim.ts";
@@ -12,10 +12,10 @@ import { correctionsOf } from "../statements/correction.ts";
 import { holdStatements } from "../statements/hold.ts";
 import { openStepStatements } from "../statements/open-step.ts";
 import { responseStatements } from "../statements/response.ts";
+import { erasureStatements, retentionStatements } from "../statements/retention.ts";
 import { stepStatements } from "../statements/step.ts";
 import type { Reads } from "./reads.ts";
 import { SessionReads } from "./session-reads.ts";
-import { viewRetention } from "./view-retention.ts";
 
 /** The reads that differ between the databases. */
 interface ReadRows {
@@ -121,4 +121,51 @@ function viewResponses({ get, all }: Reads): ResponseView {
       }),
     expiredClaims: (at, limit) => all(claimStatements.expired, { at, limit }).map(claimNameFromRow),
   };
+}
+
+/** The reads of retention, each time from the database. */
+function viewRetention({ get, all }: Reads, stepsTable: string): Omit<RetentionView, "session"> {
+  const oldSteps = retentionStatements(stepsTable);
+  return {
+    organizationsOfOldSteps: (before, limit) =>
+      all(oldSteps.organizations, { before, limit }).map(idOf),
+    oldSteps: (organizationId, before, limit) =>
+      all(oldSteps.ids, { organization_id: organizationId, before, limit }).map(idOf),
+    organizationsOfOldSessions: (before, limit) =>
+      all(erasureStatements.organizationsOfOldSessions, { before, limit }).map((row) => ({
+        organizationId: idOf(row),
+        mark: readRow(row).integer("mark"),
+      })),
+    sessionsInOrder: (organizationId, mark, limit) =>
+      all(erasureStatements.sessionsInOrder, { organization_id: organizationId, mark, limit }).map(
+        sessionRecordFromRow,
+      ),
+    isNeededSince({ organizationId: organization_id, id }, before) {
+      const heir = { organization_id, id, before };
+      return (
+        get(erasureStatements.neededDirectly, heir) !== undefined ||
+        get(erasureStatements.neededSince, heir) !== undefined
+      );
+    },
+    contents({ organizationId, id }, limit) {
+      const named = { organization_id: organizationId, id };
+      const parts = all(erasureStatements.heldParts, { ...named, limit });
+      const rest = limit - parts.length;
+      const errors = rest > 0 ? all(erasureStatements.heldErrors, { ...named, limit: rest }) : [];
+      return [
+        ...parts.map((row) => contentFromRow("part", row)),
+        ...errors.map((row) => contentFromRow("error", row)),
+      ];
+    },
+  };
+}
+
+function contentFromRow(of: HeldContent["of"], row: unknown): HeldContent {
+  const read = readRow(row);
+  const [stepId, place] = [read.text("step_id"), read.integer("place")];
+  return { of, stepId, place, bytes: read.integer("bytes") };
+}
+
+function idOf(row: unknown): string {
+  return readRow(row).text("id");
 }
