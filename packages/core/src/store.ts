@@ -14,7 +14,12 @@ export { type AppliedCorrection, applyCorrection, figuresOf } from "./domain/app
 export type * from "./domain/budget.ts";
 export { budgetPeriods, isBudgetUnit, isSameCounter } from "./domain/budget.ts";
 export type { Owner } from "./domain/caller.ts";
-export { type ChangeKind, isChangeKind, nonChangeKinds } from "./domain/change-kind.ts";
+export {
+  type ChangeKind,
+  changeKinds,
+  isChangeKind,
+  nonChangeKinds,
+} from "./domain/change-kind.ts";
 export type * from "./domain/checkpoint.ts";
 export type * from "./domain/correction.ts";
 export {

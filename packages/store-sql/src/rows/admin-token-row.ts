@@ -1,4 +1,4 @@
-import { type AdminRole, type AdminToken, adminRoles } from "@tollgate/core/store";
+import { type AdminToken, adminRoles } from "@tollgate/core/store";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
 
@@ -49,7 +49,7 @@ export function adminTokenFromRow(row: unknown): AdminToken {
     id: read.text("id"),
     label: read.text("label"),
     prefix: read.text("prefix"),
-    role: roleOf(read.text("role")),
+    role: read.word("role", adminRoles),
     organizations: read.jsonOrNull<readonly string[]>("organizations") ?? "all",
     transcripts: upTo === null ? null : { upTo },
     createdAt: read.integer("created_at"),
@@ -57,10 +57,4 @@ export function adminTokenFromRow(row: unknown): AdminToken {
     revokedAt: read.integerOrNull("revoked_at"),
     lastUsedAt: read.integerOrNull("last_used_at"),
   };
-}
-
-function roleOf(text: string): AdminRole {
-  const role = adminRoles.find((known) => known === text);
-  if (role !== undefined) return role;
-  throw new TypeError("column role has an unknown role");
 }

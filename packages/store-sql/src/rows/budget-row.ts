@@ -55,10 +55,10 @@ export function budgetFromRow(row: unknown): Budget {
   return {
     id: read.text("id"),
     scope: read.json("scope"),
-    unit: one(read.text("unit"), units),
+    unit: read.word("unit", units),
     limit: read.integer("amount"),
-    period: one(read.text("period"), budgetPeriods),
-    mode: one(read.text("mode"), modes),
+    period: read.word("period", budgetPeriods),
+    mode: read.word("mode", modes),
     warnAt: read.json("warn_at"),
   };
 }
@@ -82,13 +82,12 @@ export function rateLimitToRow(rateLimit: RateLimit, sequence: number): SqlParam
 /** The rate limit in a row. */
 export function rateLimitFromRow(row: unknown): RateLimit {
   const read = readRow(row);
-  const per = read.textOrNull("period");
   return {
     id: read.text("id"),
     scope: read.json("scope"),
-    unit: one(read.text("unit"), rateUnits),
+    unit: read.word("unit", rateUnits),
     limit: read.integer("amount"),
-    per: per === null ? null : one(per, ratePeriods),
+    per: read.wordOrNull("period", ratePeriods),
     burst: read.integer("burst"),
   };
 }
@@ -105,7 +104,7 @@ export function raiseFromRow(row: unknown): BudgetRaise {
   return {
     id: read.text("id"),
     budgetId: read.text("budget_id"),
-    unit: one(read.text("unit"), units),
+    unit: read.word("unit", units),
     amount: read.integer("amount"),
     at: read.integer("at"),
     until: read.integer("until"),
@@ -120,7 +119,7 @@ export function counterFromRow(row: unknown): BudgetCounter {
     budgetId: read.text("budget_id"),
     subject: read.text("subject"),
     periodStart: read.integer("period_start"),
-    unit: one(read.text("unit"), holdUnits),
+    unit: read.word("unit", holdUnits),
     settled: read.integer("settled"),
     held: read.integer("held"),
   };
@@ -169,7 +168,7 @@ export function holdFromRow(row: unknown): HoldRecord {
     budgetId: read.text("budget_id"),
     subject: read.text("subject"),
     periodStart: read.integer("period_start"),
-    unit: one(read.text("unit"), holdUnits),
+    unit: read.word("unit", holdUnits),
     amount: read.integer("amount"),
     settled: read.integerOrNull("settled"),
   };
@@ -179,10 +178,3 @@ const units: readonly BudgetUnit[] = ["usd", "tokens", "requests"];
 const holdUnits: readonly HoldUnit[] = [...units, "steps", "requests_pace", "tokens_pace"];
 const rateUnits: readonly RateLimit["unit"][] = ["requests", "tokens", "steps"];
 const modes: readonly BudgetMode[] = ["hard", "soft"];
-
-function one<Value extends string>(text: string, values: readonly Value[]): Value {
-  const found = values.find((value) => value === text);
-  if (found === undefined)
-    throw new TypeError(`a budget column must be one of ${values.join(", ")}`);
-  return found;
-}

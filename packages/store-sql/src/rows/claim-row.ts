@@ -66,6 +66,13 @@ function answerToRow(answer: KeptAnswer | null): SqlParameters {
   return { model: answer?.model ?? null, headers, body: answer?.body ?? null };
 }
 
+const claimStates: readonly ClaimRecord["state"][] = [
+  "in_progress",
+  "interrupted",
+  "not_kept",
+  "kept",
+];
+
 /** The claim in a row. */
 export function claimFromRow(row: unknown): ClaimRecord {
   const read = readRow(row);
@@ -76,7 +83,7 @@ export function claimFromRow(row: unknown): ClaimRecord {
     decisionId: read.text("decision_id"),
     dataClass: read.text("data_class"),
     openedAt: read.integer("opened_at"),
-    state: stateOf(read.text("state")),
+    state: read.word("state", claimStates),
     expiresAt: read.integerOrNull("expires_at"),
     answer: headers && { model: read.text("model"), headers, body: read.bytes("body") },
   };
@@ -85,25 +92,11 @@ export function claimFromRow(row: unknown): ClaimRecord {
 /** The key and Step of a claim, in a row that may lack its other columns. */
 export function claimNameFromRow(row: unknown): ClaimName {
   const read = readRow(row);
-  const endpoint = endpointNames.find((name) => name === read.text("endpoint"));
-  if (endpoint === undefined) throw new TypeError("column endpoint does not hold an endpoint");
   return {
     organizationId: read.text("organization_id"),
     keyId: read.text("key_id"),
-    endpoint,
+    endpoint: read.word("endpoint", endpointNames),
     keySha256: toHex(read.bytes("idempotency_key")),
     stepId: read.text("step_id"),
   };
-}
-
-function stateOf(text: string): ClaimRecord["state"] {
-  switch (text) {
-    case "in_progress":
-    case "interrupted":
-    case "not_kept":
-    case "kept":
-      return text;
-    default:
-      throw new TypeError("column state does not hold the state of a claim");
-  }
 }

@@ -2,7 +2,6 @@ import {
   type ApiKey,
   type KeyOfSecret,
   type KeyWithSalt,
-  type LeadingSystem,
   leadingSystems,
 } from "@tollgate/core/store";
 import type { SqlParameters } from "../statement.ts";
@@ -63,19 +62,13 @@ export function keyFromRow(row: unknown): ApiKey {
     minimumDataClass: read.text("minimum_data_class"),
     models: read.jsonOrNull("models"),
     aliases: read.jsonOrNull("aliases"),
-    leadingSystem: leadingSystemOf(read.textOrNull("leading_system")),
+    leadingSystem: read.wordOrNull("leading_system", leadingSystems),
     createdAt: read.integer("created_at"),
     expiresAt: read.integerOrNull("expires_at"),
     revokedAt: read.integerOrNull("revoked_at"),
     lastUsedAt: read.integerOrNull("last_used_at"),
     version: read.integer("version"),
   };
-}
-
-function leadingSystemOf(text: string | null): LeadingSystem | null {
-  const place = leadingSystems.find((known) => known === text);
-  if (place !== undefined || text === null) return place ?? null;
-  throw new TypeError("column leading_system has an unknown place");
 }
 
 /** The API key in a row, with its organization's salt. */

@@ -2,9 +2,12 @@
  * Reads the columns of one row and rejects values that the schema does not allow, so damaged data causes an error, not
  * a wrong answer.
  */
-interface RowReader {
+export interface RowReader {
   text(column: string): string;
   textOrNull(column: string): string | null;
+  /** A text that is one of these words. */
+  word<Word extends string>(column: string, words: readonly Word[]): Word;
+  wordOrNull<Word extends string>(column: string, words: readonly Word[]): Word | null;
   integer(column: string): number;
   integerOrNull(column: string): number | null;
   bytes(column: string): Uint8Array;
@@ -34,6 +37,15 @@ class Reader implements RowReader {
 
   textOrNull(column: string): string | null {
     return this.#value(column) === null ? null : this.text(column);
+  }
+
+  word<Word extends string>(column: string, words: readonly Word[]): Word {
+    const found = this.#value(column);
+    return words.find((word) => word === found) ?? mismatch(column, `one of ${words.join(", ")}`);
+  }
+
+  wordOrNull<Word extends string>(column: string, words: readonly Word[]): Word | null {
+    return this.#value(column) === null ? null : this.word(column, words);
   }
 
   integer(column: string): number {

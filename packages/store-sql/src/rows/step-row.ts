@@ -3,7 +3,6 @@ import {
   type AttemptEnd,
   type AttemptStart,
   type DroppedFields,
-  type EndpointName,
   endpointNames,
   type Metadata,
   type Step,
@@ -11,7 +10,7 @@ import {
 } from "@tollgate/core/store";
 import type { StepRecord } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
-import { readRow } from "./row-reader.ts";
+import { type RowReader, readRow } from "./row-reader.ts";
 
 /**
  * The columns that are written when a Step opens. Those that no list filters by are packed into texts, because the cost of a
@@ -231,7 +230,6 @@ export function stepRecordFromRow(row: unknown): StepRecord {
 /** The Step in a row of `stepReadColumns`. */
 export function stepFromRow(row: unknown): Step {
   const read = readRow(row);
-  const outcome = read.text("outcome");
   const [stream, requestedModel, stepNumber, head, , , idempotencyKeySha256, retryOf, dropped] =
     read.json<StepOpening>("opening");
   const [settledAt, reason, finishReason, replyHead] =
@@ -243,7 +241,7 @@ export function stepFromRow(row: unknown): Step {
     keyId: read.text("key_id"),
     keyLabel: read.text("key_label"),
     source: read.text("source"),
-    endpoint: endpointOf(read.text("endpoint")),
+    endpoint: read.word("endpoint", endpointNames),
     stream,
     requestedModel,
     dataClass: read.text("data_class"),
@@ -257,7 +255,7 @@ export function stepFromRow(row: unknown): Step {
     retryOf,
     openedAt: read.integer("opened_at"),
     settledAt,
-    outcome: outcome === "open" ? null : outcomeOf(outcome),
+    outcome: outcomeFrom(read),
     reason,
     finishReason,
     attempts: [
@@ -281,7 +279,7 @@ function runningFromRow(row: unknown): Attempt {
     gateway: read.text("gateway"),
     vendor: read.text("vendor"),
     model: read.text("model"),
-    connection: ownershipOf(read.text("connection")),
+    connection: read.word("connection", ownerships),
     price,
     serviceTiers,
     estimatedInputTokens: input,
@@ -293,27 +291,19 @@ function runningFromRow(row: unknown): Attempt {
   };
 }
 
-/** A column's text as the owner of an account; throws a TypeError for any other text. */
-export function ownershipOf(text: string): AttemptStart["connection"] {
-  if (text === "platform" || text === "customer") return text;
-  throw new TypeError("column connection has an unknown owner");
-}
+/** The owners of an account. */
+export const ownerships: readonly AttemptStart["connection"][] = ["platform", "customer"];
 
-/** A column's text as an outcome; throws a TypeError for any other text, `open` included. */
-export function outcomeOf(text: string): StepOutcome {
-  switch (text) {
-    case "completed":
-    case "failed":
-    case "cancelled":
-    case "interrupted":
-      return text;
-    default:
-      throw new TypeError("column outcome has an unknown outcome");
-  }
-}
+const outcomes: readonly (StepOutcome | "open")[] = [
+  "open",
+  "completed",
+  "failed",
+  "cancelled",
+  "interrupted",
+];
 
-function endpointOf(text: string): EndpointName {
-  const endpoint = endpointNames.find((name) => name === text);
-  if (endpoint === undefined) throw new TypeError("column endpoint has an unknown endpoint");
-  return endpoint;
+/** The outcome of the Step in a row. Null while it is open. */
+export function outcomeFrom(read: RowReader): StepOutcome | null {
+  const outcome = read.word("outcome", outcomes);
+  return outcome === "open" ? null : outcome;
 }

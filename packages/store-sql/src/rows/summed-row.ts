@@ -1,7 +1,7 @@
 import type { SummedStep, UnfoldedStep } from "@tollgate/core/store";
 import type { SqlDialect } from "../dialect.ts";
 import { readRow } from "./row-reader.ts";
-import { outcomeOf, ownershipOf } from "./step-row.ts";
+import { outcomeFrom, ownerships } from "./step-row.ts";
 
 /** The columns of a Step that a summary reads. */
 export const summedColumns = [
@@ -27,13 +27,12 @@ export const summedColumns = [
 /** The fields that a summary reads, from a row of `summedColumns`. */
 export function summedFromRow(row: unknown): SummedStep {
   const read = readRow(row);
-  const outcome = read.text("outcome");
   const running = {
     number: read.integer("attempt"),
     gateway: read.text("gateway"),
     vendor: read.text("vendor"),
     model: read.text("model"),
-    connection: ownershipOf(read.text("connection")),
+    connection: read.word("connection", ownerships),
     end: read.jsonOrNull<SummedStep["attempts"][number]["end"]>("attempt_end"),
   };
   return {
@@ -46,7 +45,7 @@ export function summedFromRow(row: unknown): SummedStep {
     source: read.text("source"),
     dataClass: read.text("data_class"),
     openedAt: read.integer("opened_at"),
-    outcome: outcome === "open" ? null : outcomeOf(outcome),
+    outcome: outcomeFrom(read),
     attempts: [...(read.jsonOrNull<SummedStep["attempts"]>("earlier_attempts") ?? []), running],
   };
 }
@@ -104,7 +103,6 @@ export function unfoldedFromRow(
 function pathFrom(text: string): UnfoldedPath {
   const values: readonly unknown[] = JSON.parse(text);
   const read = readRow(Object.fromEntries(pathColumns.map((column, at) => [column, values[at]])));
-  const outcome = read.text("outcome");
   return {
     step: {
       userId: read.text("user_id"),
@@ -112,13 +110,13 @@ function pathFrom(text: string): UnfoldedPath {
       keyLabel: read.text("key_label"),
       source: read.text("source"),
       dataClass: read.text("data_class"),
-      outcome: outcome === "open" ? null : outcomeOf(outcome),
+      outcome: outcomeFrom(read),
     },
     attempt: {
       gateway: read.text("gateway"),
       vendor: read.text("vendor"),
       model: read.text("model"),
-      connection: ownershipOf(read.text("connection")),
+      connection: read.word("connection", ownerships),
     },
   };
 }

@@ -1,4 +1,4 @@
-import { type UsageDetail, type UsageHour, usageDetails } from "@tollgate/core/store";
+import { type UsageHour, usageDetails } from "@tollgate/core/store";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
 
@@ -21,16 +21,10 @@ export function usageFromRow(row: unknown): UsageHour {
   const read = readRow(row);
   return {
     organizationId: read.text("organization_id"),
-    detail: detailOf(read.text("detail")),
+    detail: read.word("detail", usageDetails),
     hour: read.integer("hour"),
     id: read.text("id"),
     names: read.text("names"),
     figures: read.bytes("figures"),
   };
-}
-
-function detailOf(text: string): UsageDetail {
-  const detail = usageDetails.find((known) => known === text);
-  if (detail !== undefined) return detail;
-  throw new TypeError("column detail has an unknown detail");
 }
