@@ -1,7 +1,7 @@
 import { adminTokenColumns } from "./rows/admin-token-row.ts";
-import { checkpointColumns, logLeafColumns } from "./rows/checkpoint-row.ts";
+import { checkpointRows, logLeafColumns } from "./rows/checkpoint-row.ts";
 import { decisionColumns } from "./rows/decision-row.ts";
-import { keyColumns } from "./rows/key-row.ts";
+import { keyRows } from "./rows/key-row.ts";
 import { leafColumns } from "./rows/leaf-row.ts";
 import { sessionColumns } from "./rows/session-row.ts";
 import { stepReadColumns } from "./rows/step-row.ts";
@@ -19,7 +19,7 @@ export const lists = {
     name: "keys",
     table: "api_keys",
     byOrganization: true,
-    columns: keyColumns,
+    columns: keyRows.columns,
     order: "created_at",
     ...newestFirst,
   },
@@ -86,7 +86,7 @@ export const lists = {
     name: "checkpoints",
     table: "checkpoints",
     byOrganization: false,
-    columns: checkpointColumns,
+    columns: checkpointRows.columns,
     order: "number",
     direction: "ASC",
     tie: null,

@@ -2,15 +2,7 @@ import type { BudgetRepository, EvidenceLeaf, RateLimitRepository } from "@tollg
 import type { Conditions } from "../conditions.ts";
 import type { SqlDialect } from "../dialect.ts";
 import { lists } from "../lists.ts";
-import {
-  budgetFromRow,
-  budgetToRow,
-  counterFromRow,
-  raiseFromRow,
-  raiseToRow,
-  rateLimitFromRow,
-  rateLimitToRow,
-} from "../rows/budget-row.ts";
+import { budgetRows, counterFromRow, raiseRows, rateLimitRows } from "../rows/budget-row.ts";
 import { readRow } from "../rows/row-reader.ts";
 import {
   all,
@@ -52,21 +44,27 @@ export function createRateLimitRepository(
 ): RateLimitRepository {
   const change = changesOf(database, dialect);
   return {
-    list: () => database.read(() => readAll(administrationStatements.rateLimits, rateLimitFromRow)),
+    list: () =>
+      database.read(() => readAll(administrationStatements.rateLimits, rateLimitRows.fromRow)),
     insert: (rateLimit, leaf) =>
       change(leaf, function* () {
         if (yield* isTaken(rateLimit.id)) return 0;
-        const row = rateLimitToRow(rateLimit, yield* nextNumber());
+        const row = { ...rateLimitRows.toRow(rateLimit), sequence: yield* nextNumber() };
         return yield* run(administrationStatements.insertRateLimit, row);
       }),
     update: (rateLimit, leaf, check) =>
       change(leaf, function* () {
-        yield* checkRow(administrationStatements.rateLimit, rateLimit, rateLimitFromRow, check);
-        return yield* run(administrationStatements.updateRateLimit, rateLimitToRow(rateLimit, 0));
+        yield* checkRow(
+          administrationStatements.rateLimit,
+          rateLimit,
+          rateLimitRows.fromRow,
+          check,
+        );
+        return yield* run(administrationStatements.updateRateLimit, rateLimitRows.toRow(rateLimit));
       }),
     remove: (id, leaf, check) =>
       change(leaf, function* () {
-        yield* checkRow(administrationStatements.rateLimit, { id }, rateLimitFromRow, check);
+        yield* checkRow(administrationStatements.rateLimit, { id }, rateLimitRows.fromRow, check);
         return yield* run(administrationStatements.removeRateLimit, { id });
       }),
   };
@@ -98,33 +96,33 @@ export function createBudgetRepository(
   const change = changesOf(database, dialect);
   return {
     version: () => database.read(version),
-    list: () => database.read(() => readAll(administrationStatements.budgets, budgetFromRow)),
+    list: () => database.read(() => readAll(administrationStatements.budgets, budgetRows.fromRow)),
     insert: (budget, leaf) =>
       change(leaf, function* () {
         if (yield* isTaken(budget.id)) return 0;
-        const row = budgetToRow(budget, yield* nextNumber());
+        const row = { ...budgetRows.toRow(budget), sequence: yield* nextNumber() };
         yield* run(administrationStatements.insertBudget, row);
         yield* forgetRaises(budget.id);
         return 1;
       }),
     update: (budget, leaf, check) =>
       change(leaf, function* () {
-        yield* checkRow(administrationStatements.budget, budget, budgetFromRow, check);
-        return yield* run(administrationStatements.updateBudget, budgetToRow(budget, 0));
+        yield* checkRow(administrationStatements.budget, budget, budgetRows.fromRow, check);
+        return yield* run(administrationStatements.updateBudget, budgetRows.toRow(budget));
       }),
     remove: (id, leaf, check) =>
       change(leaf, function* () {
-        yield* checkRow(administrationStatements.budget, { id }, budgetFromRow, check);
+        yield* checkRow(administrationStatements.budget, { id }, budgetRows.fromRow, check);
         if ((yield* run(administrationStatements.removeBudget, { id })) === 0) return 0;
         yield* forgetRaises(id);
         return 1;
       }),
-    raises: () => database.read(() => readAll(administrationStatements.raises, raiseFromRow)),
+    raises: () => database.read(() => readAll(administrationStatements.raises, raiseRows.fromRow)),
     insertRaise: (raise, leaf, most, check) =>
       change(leaf, function* () {
         const budget = { id: raise.budgetId };
-        yield* checkRow(administrationStatements.budget, budget, budgetFromRow, check);
-        const row = raiseToRow(raise, yield* nextNumber());
+        yield* checkRow(administrationStatements.budget, budget, budgetRows.fromRow, check);
+        const row = { ...raiseRows.toRow(raise), sequence: yield* nextNumber() };
         const left = readRow(yield* get(administrationStatements.raisesLeft, row)).integer(
           "raises",
         );
@@ -135,7 +133,12 @@ export function createBudgetRepository(
       }),
     removeRaise: ({ budgetId, id }, leaf, check) =>
       change(leaf, function* () {
-        yield* checkRow(administrationStatements.budget, { id: budgetId }, budgetFromRow, check);
+        yield* checkRow(
+          administrationStatements.budget,
+          { id: budgetId },
+          budgetRows.fromRow,
+          check,
+        );
         return yield* run(administrationStatements.removeRaise, { budget_id: budgetId, id });
       }),
     counters: (query, paging) =>

@@ -6,7 +6,7 @@ import type {
 } from "@tollgate/core/store";
 import type { SqlDialect } from "../dialect.ts";
 import { lists } from "../lists.ts";
-import { checkpointFromRow, sealedLeafFromRow } from "../rows/checkpoint-row.ts";
+import { checkpointRows, sealedLeafFromRow } from "../rows/checkpoint-row.ts";
 import { readRow } from "../rows/row-reader.ts";
 import { all, anyway, get, run, type Script, type ScriptDatabase } from "../script.ts";
 import type { Condition } from "../select-page.ts";
@@ -38,7 +38,7 @@ export function createCheckpointRepository(
     last: (organizationId) =>
       database.read(function* () {
         const row = yield* get(statements.last, { organization_id: organizationId });
-        return row === undefined ? null : checkpointFromRow(row);
+        return row === undefined ? null : checkpointRows.fromRow(row);
       }),
     async next(query) {
       // Asked first, because only later reads see everything that is settled now.
@@ -58,7 +58,8 @@ export function createCheckpointRepository(
         sealedAt: readRow(row).integerOrNull("sealed_at"),
       }));
     },
-    list: (query, paging) => readPage(lists.checkpoints, [inLog(query)], paging, checkpointFromRow),
+    list: (query, paging) =>
+      readPage(lists.checkpoints, [inLog(query)], paging, checkpointRows.fromRow),
     leaves: (query, paging) => readPage(lists.logLeaves, [inLog(query)], paging, sealedLeafFromRow),
     outside: (query) => database.read(() => leavesOutside(query)),
   };

@@ -16,13 +16,7 @@ import type { Conditions } from "../conditions.ts";
 import type { SqlDialect } from "../dialect.ts";
 import { lists } from "../lists.ts";
 import { adminTokenColumns, adminTokenFromRow, adminTokenToRow } from "../rows/admin-token-row.ts";
-import {
-  foundKeyFromRow,
-  foundSecretFromRow,
-  keyColumns,
-  keyFromRow,
-  keyToRow,
-} from "../rows/key-row.ts";
+import { foundKeyFromRow, foundSecretFromRow, keyRows } from "../rows/key-row.ts";
 import { readRow } from "../rows/row-reader.ts";
 import {
   all,
@@ -50,8 +44,9 @@ export function createKeyRepository(
     ensure: (entry) => ensure(database, entry),
     findByDigest: (digest, at) => database.read(() => findByDigest(digest, at)),
     get: (organizationId, id) =>
-      database.read(() => readById(keys, { organizationId, id }, keyFromRow)),
-    list: (query, paging) => readPage(lists.keys, conditions.ofKeys(query), paging, keyFromRow),
+      database.read(() => readById(keys, { organizationId, id }, keyRows.fromRow)),
+    list: (query, paging) =>
+      readPage(lists.keys, conditions.ofKeys(query), paging, keyRows.fromRow),
     change: (name, decide) => database.write(() => change(lockedKey(name), decide), once),
     rotate: (rotation) => database.write(() => rotate(lockedKey(rotation), rotation), anyway),
     organizations: (after, limit) => database.read(() => organizations(after, limit)),
@@ -59,7 +54,7 @@ export function createKeyRepository(
   };
 }
 
-const keys = { name: "api_keys", columns: keyColumns };
+const keys = { name: "api_keys", columns: keyRows.columns };
 
 function* findByDigest(digest: Uint8Array, at: number): Script<KeyOfSecret | null> {
   const row = yield* get(administrationStatements.keyByDigest, { digest, at });
@@ -78,8 +73,8 @@ function* insert({
   leaf,
 }: Parameters<KeyRepository["insert"]>[0]): Script<void> {
   if (digest) yield* requireFree(digest, key);
-  if ((yield* run(administrationStatements.insertKey, keyToRow(key, yield* nextNumber()))) === 0)
-    return;
+  const row = { ...keyRows.toRow(key), sequence: yield* nextNumber() };
+  if ((yield* run(administrationStatements.insertKey, row)) === 0) return;
   yield* run(administrationStatements.insertOrganization, { id: key.organizationId, salt });
   if (digest) yield* insertSecret(digest, key);
   yield* insertLeaf(leaf);
@@ -100,7 +95,7 @@ function* insertWithoutSecret(entry: KeyEntry): Script<KeyWithSalt> {
 }
 
 function* withoutSecret(key: ApiKey): Script<KeyWithSalt | null> {
-  const row = yield* get(administrationStatements.keyWithoutSecret, keyToRow(key, 0));
+  const row = yield* get(administrationStatements.keyWithoutSecret, keyRows.toRow(key));
   return row === undefined ? null : foundKeyFromRow(row);
 }
 
@@ -109,7 +104,7 @@ function lockedKeyIn({ locked }: SqlDialect): (name: KeyName) => Script<ApiKey |
   const byId = locked(administrationStatements.keyById);
   return function* ({ organizationId: organization_id, id }) {
     const row = yield* get(byId, { organization_id, id });
-    return row === undefined ? null : keyFromRow(row);
+    return row === undefined ? null : keyRows.fromRow(row);
   };
 }
 
@@ -121,7 +116,7 @@ function* change(
   const decided = key && decide(key);
   if (!key || !decided) return null;
   const next = { ...key, ...decided.patch, version: key.version + 1 };
-  yield* run(administrationStatements.updateKey, keyToRow(next, 0));
+  yield* run(administrationStatements.updateKey, keyRows.toRow(next));
   yield* insertLeaf(decided.leaf);
   return next;
 }
@@ -139,7 +134,7 @@ function* rotate(
   yield* run(administrationStatements.endSecrets, ending);
   yield* insertSecret(digest, key);
   const rotated = { ...key, prefix, version: key.version + 1 };
-  yield* run(administrationStatements.updateKey, keyToRow(rotated, 0));
+  yield* run(administrationStatements.updateKey, keyRows.toRow(rotated));
   yield* insertLeaf(leaf);
   return rotated;
 }

@@ -18,7 +18,7 @@ import { isOwnedBy, lineageOf, type SessionState, transcriptPart } from "@tollga
 import { type Conditions, createConditions } from "../conditions.ts";
 import type { SqlDialect } from "../dialect.ts";
 import { lists } from "../lists.ts";
-import { connectionFromRow, connectionToRow } from "../rows/connection-row.ts";
+import { connectionRows } from "../rows/connection-row.ts";
 import { leafFromRow } from "../rows/leaf-row.ts";
 import { historyFromRows, responseFromRow } from "../rows/response-row.ts";
 import { readRow } from "../rows/row-reader.ts";
@@ -245,17 +245,17 @@ function* setConnection(
 ): Script<void> {
   const { organizationId: organization_id, gateway } = connection;
   const row = yield* get(found, { organization_id, gateway });
-  const before = row === undefined ? null : connectionFromRow(row);
+  const before = row === undefined ? null : connectionRows.fromRow(row);
   // It is set already if this is a repetition.
   if (before !== null && Buffer.compare(before.credential, connection.credential) === 0) return;
   check?.(before);
-  if ((yield* run(connectionStatements.set, connectionToRow(connection))) > 0)
+  if ((yield* run(connectionStatements.set, connectionRows.toRow(connection))) > 0)
     yield* insertLeaf(leaf);
 }
 
 function* findConnection(organizationId: string, gateway: string): Script<SealedConnection | null> {
   const row = yield* get(connectionStatements.find, { organization_id: organizationId, gateway });
-  return row === undefined ? null : connectionFromRow(row);
+  return row === undefined ? null : connectionRows.fromRow(row);
 }
 
 function* removeConnection(
@@ -264,7 +264,7 @@ function* removeConnection(
 ): Script<boolean> {
   const place = { organization_id: organizationId, gateway, id };
   const row = yield* get(found, place);
-  const before = row === undefined ? null : connectionFromRow(row);
+  const before = row === undefined ? null : connectionRows.fromRow(row);
   if (before?.id !== id) return false;
   check?.(before);
   yield* run(connectionStatements.remove, place);

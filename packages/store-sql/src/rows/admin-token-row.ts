@@ -1,22 +1,30 @@
 import { type AdminToken, adminRoles } from "@tollgate/core/store";
 import type { SqlParameters } from "../statement.ts";
-import { readRow } from "./row-reader.ts";
+import { describeRow } from "./describe-row.ts";
+
+/** A token as its row stores it. */
+interface StoredToken extends Omit<AdminToken, "organizations" | "transcripts"> {
+  /** Null for all of them. */
+  readonly organizations: readonly string[] | null;
+  /** The data class up to which it may read transcripts. */
+  readonly transcripts: string | null;
+}
+
+const rows = describeRow<StoredToken>({
+  id: "text",
+  label: "text",
+  prefix: "text",
+  role: adminRoles,
+  organizations: "jsonOrNull",
+  transcripts: "textOrNull",
+  createdAt: "integer",
+  expiresAt: "integer",
+  revokedAt: "integerOrNull",
+  lastUsedAt: "integerOrNull",
+});
 
 /** The columns of a token's row. */
-export const adminTokenColumns = [
-  "id",
-  "digest",
-  "label",
-  "prefix",
-  "role",
-  "organizations",
-  "transcripts",
-  "created_at",
-  "expires_at",
-  "revoked_at",
-  "last_used_at",
-  "sequence",
-] as const;
+export const adminTokenColumns = [...rows.columns, "digest", "sequence"];
 
 /** A token for the admin API as the parameters of its row; `sequence` gives the order of creation. */
 export function adminTokenToRow(
@@ -24,37 +32,14 @@ export function adminTokenToRow(
   digest: Uint8Array,
   sequence: number,
 ): SqlParameters {
-  const { organizations } = token;
-  return {
-    id: token.id,
-    digest,
-    label: token.label,
-    prefix: token.prefix,
-    role: token.role,
-    organizations: organizations === "all" ? null : JSON.stringify(organizations),
-    transcripts: token.transcripts?.upTo ?? null,
-    created_at: token.createdAt,
-    expires_at: token.expiresAt,
-    revoked_at: token.revokedAt,
-    last_used_at: token.lastUsedAt,
-    sequence,
-  };
+  const organizations = token.organizations === "all" ? null : token.organizations;
+  const transcripts = token.transcripts?.upTo ?? null;
+  return { ...rows.toRow({ ...token, organizations, transcripts }), digest, sequence };
 }
 
 /** The token in a row. */
 export function adminTokenFromRow(row: unknown): AdminToken {
-  const read = readRow(row);
-  const upTo = read.textOrNull("transcripts");
-  return {
-    id: read.text("id"),
-    label: read.text("label"),
-    prefix: read.text("prefix"),
-    role: read.word("role", adminRoles),
-    organizations: read.jsonOrNull<readonly string[]>("organizations") ?? "all",
-    transcripts: upTo === null ? null : { upTo },
-    createdAt: read.integer("created_at"),
-    expiresAt: read.integer("expires_at"),
-    revokedAt: read.integerOrNull("revoked_at"),
-    lastUsedAt: read.integerOrNull("last_used_at"),
-  };
+  const { organizations, transcripts: upTo, ...token } = rows.fromRow(row);
+  const transcripts = upTo === null ? null : { upTo };
+  return { ...token, organizations: organizations ?? "all", transcripts };
 }

@@ -11,106 +11,51 @@ import {
 } from "@tollgate/core/store";
 import type { CounterMove, HoldRecord } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
+import { describeRow } from "./describe-row.ts";
 import { readRow } from "./row-reader.ts";
 
-export const budgetColumns = [
-  "id",
-  "scope",
-  "unit",
-  "amount",
-  "period",
-  "mode",
-  "warn_at",
-  "sequence",
-] as const;
+const units: readonly BudgetUnit[] = ["usd", "tokens", "requests"];
+const holdUnits: readonly HoldUnit[] = [...units, "steps", "requests_pace", "tokens_pace"];
+const rateUnits: readonly RateLimit["unit"][] = ["requests", "tokens", "steps"];
+const modes: readonly BudgetMode[] = ["hard", "soft"];
 
-export const raiseColumns = [
-  "budget_id",
-  "id",
-  "unit",
-  "amount",
-  "at",
-  "until",
-  "actor",
-  "sequence",
-] as const;
+/** The rows of budgets. */
+export const budgetRows = describeRow<Budget>(
+  {
+    id: "text",
+    scope: "json",
+    unit: units,
+    limit: "integer",
+    period: budgetPeriods,
+    mode: modes,
+    warnAt: "json",
+  },
+  { limit: "amount" },
+);
 
-/** A budget as the parameters of its row; `sequence` is its place among the others. */
-export function budgetToRow(budget: Budget, sequence: number): SqlParameters {
-  return {
-    id: budget.id,
-    scope: JSON.stringify(budget.scope),
-    unit: budget.unit,
-    amount: budget.limit,
-    period: budget.period,
-    mode: budget.mode,
-    warn_at: JSON.stringify(budget.warnAt),
-    sequence,
-  };
-}
+/** The rows of rate limits. */
+export const rateLimitRows = describeRow<RateLimit>(
+  {
+    id: "text",
+    scope: "json",
+    unit: rateUnits,
+    limit: "integer",
+    per: [...ratePeriods, null],
+    burst: "integer",
+  },
+  { limit: "amount", per: "period" },
+);
 
-/** The budget in a row. */
-export function budgetFromRow(row: unknown): Budget {
-  const read = readRow(row);
-  return {
-    id: read.text("id"),
-    scope: read.json("scope"),
-    unit: read.word("unit", units),
-    limit: read.integer("amount"),
-    period: read.word("period", budgetPeriods),
-    mode: read.word("mode", modes),
-    warnAt: read.json("warn_at"),
-  };
-}
-
-export const rateLimitColumns = [
-  "id",
-  "scope",
-  "unit",
-  "amount",
-  "period",
-  "burst",
-  "sequence",
-] as const;
-
-/** A rate limit as the parameters of its row; `sequence` is its place among the others. */
-export function rateLimitToRow(rateLimit: RateLimit, sequence: number): SqlParameters {
-  const { id, scope, unit, limit, per, burst } = rateLimit;
-  return { id, scope: JSON.stringify(scope), unit, amount: limit, period: per, burst, sequence };
-}
-
-/** The rate limit in a row. */
-export function rateLimitFromRow(row: unknown): RateLimit {
-  const read = readRow(row);
-  return {
-    id: read.text("id"),
-    scope: read.json("scope"),
-    unit: read.word("unit", rateUnits),
-    limit: read.integer("amount"),
-    per: read.wordOrNull("period", ratePeriods),
-    burst: read.integer("burst"),
-  };
-}
-
-/** A raise as the parameters of its row; `sequence` is its place among the others. */
-export function raiseToRow(raise: BudgetRaise, sequence: number): SqlParameters {
-  const { budgetId, id, unit, amount, at, until, actor } = raise;
-  return { budget_id: budgetId, id, unit, amount, at, until, actor, sequence };
-}
-
-/** The raise in a row. */
-export function raiseFromRow(row: unknown): BudgetRaise {
-  const read = readRow(row);
-  return {
-    id: read.text("id"),
-    budgetId: read.text("budget_id"),
-    unit: read.word("unit", units),
-    amount: read.integer("amount"),
-    at: read.integer("at"),
-    until: read.integer("until"),
-    actor: read.textOrNull("actor"),
-  };
-}
+/** The rows of raises. */
+export const raiseRows = describeRow<BudgetRaise>({
+  id: "text",
+  budgetId: "text",
+  unit: units,
+  amount: "integer",
+  at: "integer",
+  until: "integer",
+  actor: "textOrNull",
+});
 
 /** The counter in a row. */
 export function counterFromRow(row: unknown): BudgetCounter {
@@ -119,7 +64,7 @@ export function counterFromRow(row: unknown): BudgetCounter {
     budgetId: read.text("budget_id"),
     subject: read.text("subject"),
     periodStart: read.integer("period_start"),
-    unit: read.word("unit", holdUnits),
+    unit: read.oneOf("unit", holdUnits),
     settled: read.integer("settled"),
     held: read.integer("held"),
   };
@@ -168,13 +113,8 @@ export function holdFromRow(row: unknown): HoldRecord {
     budgetId: read.text("budget_id"),
     subject: read.text("subject"),
     periodStart: read.integer("period_start"),
-    unit: read.word("unit", holdUnits),
+    unit: read.oneOf("unit", holdUnits),
     amount: read.integer("amount"),
     settled: read.integerOrNull("settled"),
   };
 }
-
-const units: readonly BudgetUnit[] = ["usd", "tokens", "requests"];
-const holdUnits: readonly HoldUnit[] = [...units, "steps", "requests_pace", "tokens_pace"];
-const rateUnits: readonly RateLimit["unit"][] = ["requests", "tokens", "steps"];
-const modes: readonly BudgetMode[] = ["hard", "soft"];

@@ -1,15 +1,17 @@
 import type { Checkpoint, SealedLeaf } from "@tollgate/core/store";
+import { describeRow } from "./describe-row.ts";
 import { leafFromRow } from "./leaf-row.ts";
 import { readRow } from "./row-reader.ts";
 
-export const checkpointColumns = [
-  "organization_id",
-  "number",
-  "size",
-  "frontier",
-  "at",
-  "note",
-] as const;
+/** The rows of checkpoints. */
+export const checkpointRows = describeRow<Checkpoint>({
+  organizationId: "text",
+  number: "integer",
+  size: "integer",
+  frontier: "bytes",
+  at: "integer",
+  note: "textOrNull",
+});
 
 export const logLeafColumns = [
   "organization_id",
@@ -20,18 +22,6 @@ export const logLeafColumns = [
   "meta",
   "hash",
 ] as const;
-
-export function checkpointFromRow(row: unknown): Checkpoint {
-  const read = readRow(row);
-  return {
-    organizationId: read.text("organization_id"),
-    number: read.integer("number"),
-    size: read.integer("size"),
-    frontier: read.bytes("frontier"),
-    at: read.integer("at"),
-    note: read.textOrNull("note"),
-  };
-}
 
 /** A place in the log. Without its leaf, all columns of the leaf are null. */
 export function sealedLeafFromRow(row: unknown): SealedLeaf {

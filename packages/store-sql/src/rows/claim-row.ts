@@ -83,7 +83,7 @@ export function claimFromRow(row: unknown): ClaimRecord {
     decisionId: read.text("decision_id"),
     dataClass: read.text("data_class"),
     openedAt: read.integer("opened_at"),
-    state: read.word("state", claimStates),
+    state: read.oneOf("state", claimStates),
     expiresAt: read.integerOrNull("expires_at"),
     answer: headers && { model: read.text("model"), headers, body: read.bytes("body") },
   };
@@ -95,7 +95,7 @@ export function claimNameFromRow(row: unknown): ClaimName {
   return {
     organizationId: read.text("organization_id"),
     keyId: read.text("key_id"),
-    endpoint: read.word("endpoint", endpointNames),
+    endpoint: read.oneOf("endpoint", endpointNames),
     keySha256: toHex(read.bytes("idempotency_key")),
     stepId: read.text("step_id"),
   };

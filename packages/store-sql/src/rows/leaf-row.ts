@@ -34,7 +34,7 @@ export function leafFromRow(row: unknown): EvidenceLeaf {
   return {
     id: read.text("id"),
     organizationId: read.text("organization_id"),
-    kind: read.word("kind", leafKinds),
+    kind: read.oneOf("kind", leafKinds),
     at: read.integer("at"),
     meta: read.text("meta"),
     hash: read.bytes("hash"),

@@ -11,14 +11,14 @@ it("reads each column as its type", () => {
     none: null,
   });
   expect(read.text("text")).toBe("a");
-  expect(read.word("text", ["b", "a"])).toBe("a");
+  expect(read.oneOf("text", ["b", "a"])).toBe("a");
   expect(read.integer("number")).toBe(7);
   expect(read.integer("wide")).toBe(8);
   expect(read.bytes("bytes")).toEqual(Uint8Array.of(1));
   expect(read.json("json")).toEqual([1]);
   expect(read.textOrNull("none")).toBeNull();
   expect(read.jsonOrNull("none")).toBeNull();
-  expect(read.wordOrNull("none", ["a"])).toBeNull();
+  expect(read.oneOf("none", ["a", null])).toBeNull();
 });
 
 it.each([
@@ -29,7 +29,7 @@ it.each([
   [
     "one of b, c",
     "another text",
-    (row: ReturnType<typeof readRow>) => row.word("text", ["b", "c"]),
+    (row: ReturnType<typeof readRow>) => row.oneOf("text", ["b", "c"]),
   ],
   ["text", "nothing", (row: ReturnType<typeof readRow>) => row.text("absent")],
 ])("refuses to read %s where the row has %s", (expected, _found, read) => {

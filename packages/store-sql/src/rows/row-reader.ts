@@ -5,9 +5,8 @@
 export interface RowReader {
   text(column: string): string;
   textOrNull(column: string): string | null;
-  /** A text that is one of these words. */
-  word<Word extends string>(column: string, words: readonly Word[]): Word;
-  wordOrNull<Word extends string>(column: string, words: readonly Word[]): Word | null;
+  /** One of these values: words, or null. */
+  oneOf<Value>(column: string, values: readonly Value[]): Value;
   integer(column: string): number;
   integerOrNull(column: string): number | null;
   bytes(column: string): Uint8Array;
@@ -39,13 +38,10 @@ class Reader implements RowReader {
     return this.#value(column) === null ? null : this.text(column);
   }
 
-  word<Word extends string>(column: string, words: readonly Word[]): Word {
+  oneOf<Value>(column: string, values: readonly Value[]): Value {
     const found = this.#value(column);
-    return words.find((word) => word === found) ?? mismatch(column, `one of ${words.join(", ")}`);
-  }
-
-  wordOrNull<Word extends string>(column: string, words: readonly Word[]): Word | null {
-    return this.#value(column) === null ? null : this.word(column, words);
+    for (const value of values) if (value === found) return value;
+    return mismatch(column, `one of ${values.join(", ")}`);
   }
 
   integer(column: string): number {

@@ -241,7 +241,7 @@ export function stepFromRow(row: unknown): Step {
     keyId: read.text("key_id"),
     keyLabel: read.text("key_label"),
     source: read.text("source"),
-    endpoint: read.word("endpoint", endpointNames),
+    endpoint: read.oneOf("endpoint", endpointNames),
     stream,
     requestedModel,
     dataClass: read.text("data_class"),
@@ -279,7 +279,7 @@ function runningFromRow(row: unknown): Attempt {
     gateway: read.text("gateway"),
     vendor: read.text("vendor"),
     model: read.text("model"),
-    connection: read.word("connection", ownerships),
+    connection: read.oneOf("connection", ownerships),
     price,
     serviceTiers,
     estimatedInputTokens: input,
@@ -304,6 +304,6 @@ const outcomes: readonly (StepOutcome | "open")[] = [
 
 /** The outcome of the Step in a row. Null while it is open. */
 export function outcomeFrom(read: RowReader): StepOutcome | null {
-  const outcome = read.word("outcome", outcomes);
+  const outcome = read.oneOf("outcome", outcomes);
   return outcome === "open" ? null : outcome;
 }

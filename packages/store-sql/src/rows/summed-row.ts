@@ -32,7 +32,7 @@ export function summedFromRow(row: unknown): SummedStep {
     gateway: read.text("gateway"),
     vendor: read.text("vendor"),
     model: read.text("model"),
-    connection: read.word("connection", ownerships),
+    connection: read.oneOf("connection", ownerships),
     end: read.jsonOrNull<SummedStep["attempts"][number]["end"]>("attempt_end"),
   };
   return {
@@ -116,7 +116,7 @@ function pathFrom(text: string): UnfoldedPath {
       gateway: read.text("gateway"),
       vendor: read.text("vendor"),
       model: read.text("model"),
-      connection: read.word("connection", ownerships),
+      connection: read.oneOf("connection", ownerships),
     },
   };
 }

@@ -21,7 +21,7 @@ export function usageFromRow(row: unknown): UsageHour {
   const read = readRow(row);
   return {
     organizationId: read.text("organization_id"),
-    detail: read.word("detail", usageDetails),
+    detail: read.oneOf("detail", usageDetails),
     hour: read.integer("hour"),
     id: read.text("id"),
     names: read.text("names"),

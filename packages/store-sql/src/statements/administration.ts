@@ -1,8 +1,8 @@
-import { budgetColumns, raiseColumns, rateLimitColumns } from "../rows/budget-row.ts";
-import { keyColumns } from "../rows/key-row.ts";
+import { budgetRows, raiseRows, rateLimitRows } from "../rows/budget-row.ts";
+import { keyRows } from "../rows/key-row.ts";
 import { insertInto } from "../statement.ts";
 
-const keysOwn = keyColumns.map((column) => `k.${column}`).join(", ");
+const keysOwn = keyRows.columns.map((column) => `k.${column}`).join(", ");
 
 /** Statements on keys, secrets, budgets and the store's own counters. */
 export const administrationStatements = {
@@ -11,7 +11,7 @@ export const administrationStatements = {
   notePolicy: "UPDATE store_state SET policy_version = :policy_version WHERE id = 1",
   insertOrganization: `${insertInto("organizations", ["id", "salt"])} ON CONFLICT DO NOTHING`,
   organizations: "SELECT id FROM organizations WHERE id > :after ORDER BY id LIMIT :limit",
-  insertKey: `${insertInto("api_keys", keyColumns)} ON CONFLICT DO NOTHING`,
+  insertKey: `${insertInto("api_keys", [...keyRows.columns, "sequence"])} ON CONFLICT DO NOTHING`,
   updateKey: `UPDATE api_keys SET label = :label, prefix = :prefix,
       default_data_class = :default_data_class, minimum_data_class = :minimum_data_class,
       models = :models, aliases = :aliases, leading_system = :leading_system,
@@ -25,7 +25,7 @@ export const administrationStatements = {
   endSecrets: `UPDATE key_secrets SET expires_at = :at
     WHERE organization_id = :organization_id AND key_id = :id
       AND (expires_at IS NULL OR expires_at > :at)`,
-  keyById: `SELECT ${keyColumns.join(", ")} FROM api_keys
+  keyById: `SELECT ${keyRows.columns.join(", ")} FROM api_keys
     WHERE organization_id = :organization_id AND id = :id`,
   keyWithoutSecret: `SELECT ${keysOwn}, o.salt
     FROM api_keys k JOIN organizations o ON o.id = k.organization_id
@@ -36,23 +36,23 @@ export const administrationStatements = {
       ON k.organization_id = d.organization_id AND k.id = d.key_id
     JOIN organizations o ON o.id = d.organization_id
     WHERE d.digest = :digest AND (d.expires_at IS NULL OR d.expires_at > :at)`,
-  budgets: `SELECT ${budgetColumns.join(", ")} FROM budgets ORDER BY sequence`,
-  budget: `SELECT ${budgetColumns.join(", ")} FROM budgets WHERE id = :id`,
-  insertBudget: `${insertInto("budgets", budgetColumns)} ON CONFLICT DO NOTHING`,
+  budgets: `SELECT ${budgetRows.columns.join(", ")} FROM budgets ORDER BY sequence`,
+  budget: `SELECT ${budgetRows.columns.join(", ")} FROM budgets WHERE id = :id`,
+  insertBudget: `${insertInto("budgets", [...budgetRows.columns, "sequence"])} ON CONFLICT DO NOTHING`,
   updateBudget: `UPDATE budgets SET scope = :scope, unit = :unit, amount = :amount,
       period = :period, mode = :mode, warn_at = :warn_at WHERE id = :id`,
   removeBudget: "DELETE FROM budgets WHERE id = :id",
-  rateLimits: `SELECT ${rateLimitColumns.join(", ")} FROM rate_limits ORDER BY sequence`,
-  rateLimit: `SELECT ${rateLimitColumns.join(", ")} FROM rate_limits WHERE id = :id`,
-  insertRateLimit: insertInto("rate_limits", rateLimitColumns),
+  rateLimits: `SELECT ${rateLimitRows.columns.join(", ")} FROM rate_limits ORDER BY sequence`,
+  rateLimit: `SELECT ${rateLimitRows.columns.join(", ")} FROM rate_limits WHERE id = :id`,
+  insertRateLimit: insertInto("rate_limits", [...rateLimitRows.columns, "sequence"]),
   updateRateLimit: `UPDATE rate_limits SET scope = :scope, unit = :unit, amount = :amount,
       period = :period, burst = :burst WHERE id = :id`,
   removeRateLimit: "DELETE FROM rate_limits WHERE id = :id",
   /** Budgets and rate limits share one set of ids, because counters and errors name either. */
   holdsId: `SELECT id FROM budgets WHERE id = :id
     UNION ALL SELECT id FROM rate_limits WHERE id = :id`,
-  raises: `SELECT ${raiseColumns.join(", ")} FROM budget_raises ORDER BY sequence`,
-  insertRaise: `${insertInto("budget_raises", raiseColumns)} ON CONFLICT DO NOTHING`,
+  raises: `SELECT ${raiseRows.columns.join(", ")} FROM budget_raises ORDER BY sequence`,
+  insertRaise: `${insertInto("budget_raises", [...raiseRows.columns, "sequence"])} ON CONFLICT DO NOTHING`,
   raisesLeft: `SELECT count(*) AS raises FROM budget_raises
     WHERE budget_id = :budget_id AND until > :at`,
   removeRaise: "DELETE FROM budget_raises WHERE budget_id = :budget_id AND id = :id",

@@ -7,20 +7,20 @@ import {
   type StorePage,
   type StorePaging,
 } from "@tollgate/core/store";
-import { connectionColumns, connectionFromRow } from "../rows/connection-row.ts";
+import { connectionRows } from "../rows/connection-row.ts";
 import type { PageStatement } from "../select-page.ts";
 import { insertInto } from "../statement.ts";
 
-const columns = connectionColumns.join(", ");
+const columns = connectionRows.columns.join(", ");
 const place = "organization_id = :organization_id AND gateway = :gateway";
-const replaced = connectionColumns
+const replaced = connectionRows.columns
   .filter((column) => column !== "organization_id" && column !== "gateway")
   .map((column) => `${column} = excluded.${column}`);
 
 /** Statements on the sealed credentials of customer-owned gateways. */
 export const connectionStatements = {
   /** Changes no row if exactly this credential is stored already. */
-  set: `${insertInto("connections AS held", connectionColumns)}
+  set: `${insertInto("connections AS held", connectionRows.columns)}
     ON CONFLICT (organization_id, gateway) DO UPDATE SET ${replaced.join(", ")}
     WHERE held.credential <> excluded.credential`,
   find: `SELECT ${columns} FROM connections WHERE ${place}`,
@@ -60,7 +60,7 @@ export function connectionPage(
   rows: readonly unknown[],
   { limit }: StorePaging,
 ): StorePage<SealedConnection> {
-  const data = rows.slice(0, limit).map(connectionFromRow);
+  const data = rows.slice(0, limit).map(connectionRows.fromRow);
   const last = data.at(-1);
   return { data, nextCursor: last && rows.length > limit ? cursorAt(last) : null };
 }

@@ -1,0 +1,73 @@
+import type { SqlValue } from "../dialect.ts";
+import type { SqlParameters } from "../statement.ts";
+import { readRow } from "./row-reader.ts";
+
+/** The types of columns, by the methods that read them. */
+interface ColumnTypes {
+  readonly text: string;
+  readonly textOrNull: string | null;
+  readonly integer: number;
+  readonly integerOrNull: number | null;
+  readonly bytes: Uint8Array;
+}
+
+type AnyColumn = keyof ColumnTypes | "json" | "jsonOrNull" | readonly unknown[];
+
+/** How a column stores a value: as its type, as JSON, or as one of the listed words. */
+type ColumnOf<Value> =
+  | {
+      [Type in keyof ColumnTypes]: [Value, ColumnTypes[Type]] extends [ColumnTypes[Type], Value]
+        ? Type
+        : never;
+    }[keyof ColumnTypes]
+  | "json"
+  | "jsonOrNull"
+  | readonly Value[];
+
+/** The rows of a table: their columns, and both directions between a record and its row. */
+interface RowDescription<Record> {
+  readonly columns: readonly string[];
+  /** The record as the parameters of its row. */
+  toRow(record: Record): SqlParameters;
+  /** The record in a row. */
+  fromRow(row: unknown): Record;
+}
+
+/**
+ * Describes rows by the columns of their records' members. A column has the name of its member in snake case, or the one in
+ * `names`. Reading and writing cost more than with code for each member, so the rows that requests write have such code.
+ */
+export function describeRow<Record extends object>(
+  members: { readonly [Member in keyof Record]-?: ColumnOf<Record[Member]> },
+  names: { readonly [Member in keyof Record]?: string } = {},
+): RowDescription<Record> {
+  const described = (Object.keys(members) as (keyof Record & string)[]).map((member) => {
+    const column: string = names[member] ?? snakeCase(member);
+    const type: AnyColumn = members[member];
+    return { member, column, type };
+  });
+  return {
+    columns: described.map(({ column }) => column),
+    toRow: (record) =>
+      Object.fromEntries(
+        described.map(({ member, column, type }) => [column, written(type, record[member])]),
+      ),
+    fromRow(row) {
+      const read = readRow(row);
+      const values = described.map(({ member, column, type }) => [
+        member,
+        typeof type === "string" ? read[type](column) : read.oneOf(column, type),
+      ]);
+      return Object.fromEntries(values) as Record;
+    },
+  };
+}
+
+function snakeCase(member: string): string {
+  return member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+function written(type: AnyColumn, value: unknown): SqlValue {
+  const isJson = type === "json" || type === "jsonOrNull";
+  return isJson && value !== null ? JSON.stringify(value) : (value as SqlValue);
+}
