@@ -4,6 +4,7 @@ import {
   type Budget,
   type BudgetRaise,
   type BudgetRepository,
+  type CheckBefore,
   type ConnectionQuery,
   type ConnectionRepository,
   type EvidenceLeaf,
@@ -226,30 +227,41 @@ function changesOf(state: State): (leaf: EvidenceLeaf) => true {
   };
 }
 
-export function createRateLimitRepository(state: State): RateLimitRepository {
+/** One kind of limit: budgets, or rate limits. `forget` removes what belonged to an earlier limit with this id. */
+function createLimits<Limit extends { readonly id: string }>(
+  state: State,
+  limits: Map<string, Limit>,
+  forget: (id: string) => void = () => {},
+) {
   const recordChange = changesOf(state);
   return {
-    list: async () => [...state.rateLimits.values()],
-    async insert(rateLimit, leaf) {
-      if (state.rateLimits.has(rateLimit.id) || state.budgets.has(rateLimit.id)) return false;
-      state.rateLimits.set(rateLimit.id, rateLimit);
+    list: async () => [...limits.values()],
+    async insert(limit: Limit, leaf: EvidenceLeaf) {
+      if (state.budgets.has(limit.id) || state.rateLimits.has(limit.id)) return false;
+      limits.set(limit.id, limit);
+      forget(limit.id);
       return recordChange(leaf);
     },
-    async update(rateLimit, leaf, check) {
-      const before = state.rateLimits.get(rateLimit.id);
+    async update(limit: Limit, leaf: EvidenceLeaf, check?: CheckBefore<Limit>) {
+      const before = limits.get(limit.id);
       if (before === undefined) return false;
       check?.(before);
-      state.rateLimits.set(rateLimit.id, rateLimit);
+      limits.set(limit.id, limit);
       return recordChange(leaf);
     },
-    async remove(id, leaf, check) {
-      const before = state.rateLimits.get(id);
+    async remove(id: string, leaf: EvidenceLeaf, check?: CheckBefore<Limit>) {
+      const before = limits.get(id);
       if (before === undefined) return false;
       check?.(before);
-      state.rateLimits.delete(id);
+      limits.delete(id);
+      forget(id);
       return recordChange(leaf);
     },
   };
+}
+
+export function createRateLimitRepository(state: State): RateLimitRepository {
+  return createLimits(state, state.rateLimits);
 }
 
 /** Tokens belong to no organization. */
@@ -293,34 +305,13 @@ export function createBudgetRepository(state: State): BudgetRepository {
   const keepRaises = (isKept: (raise: BudgetRaise) => boolean): void => {
     state.raises.splice(0, Number.POSITIVE_INFINITY, ...state.raises.filter(isKept));
   };
-  const checkBudget = (id: string, check: ((before: Budget) => void) | undefined): void => {
+  const checkBudget = (id: string, check: CheckBefore<Budget> | undefined): void => {
     const budget = state.budgets.get(id);
     if (budget !== undefined) check?.(budget);
   };
   return {
     version: async () => state.budgetsVersion,
-    list: async () => [...state.budgets.values()],
-    async insert(budget, leaf) {
-      if (state.budgets.has(budget.id) || state.rateLimits.has(budget.id)) return false;
-      state.budgets.set(budget.id, budget);
-      keepRaises(({ budgetId }) => budgetId !== budget.id);
-      return recordChange(leaf);
-    },
-    async update(budget, leaf, check) {
-      const before = state.budgets.get(budget.id);
-      if (before === undefined) return false;
-      check?.(before);
-      state.budgets.set(budget.id, budget);
-      return recordChange(leaf);
-    },
-    async remove(id, leaf, check) {
-      const before = state.budgets.get(id);
-      if (before === undefined) return false;
-      check?.(before);
-      state.budgets.delete(id);
-      keepRaises(({ budgetId }) => budgetId !== id);
-      return recordChange(leaf);
-    },
+    ...createLimits(state, state.budgets, (id) => keepRaises(({ budgetId }) => budgetId !== id)),
     raises: async () => [...state.raises],
     async insertRaise(raise, leaf, max, check) {
       const { budgetId, id, at } = raise;
