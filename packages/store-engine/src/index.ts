@@ -45,3 +45,10 @@ export {
   recordRefusal,
   settleStep,
 } from "./settle-step.ts";
+export {
+  type AttemptCorrection,
+  type AttemptMessage,
+  stepContents,
+  withCorrections,
+  withErrors,
+} from "./whole-step.ts";

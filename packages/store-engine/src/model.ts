@@ -6,7 +6,6 @@ import {
   type ClaimEnding,
   type ClaimIntent,
   type CommittedContent,
-  type Correction,
   type EarlierClaim,
   type EndpointName,
   type EvidenceLeaf,
@@ -19,6 +18,7 @@ import {
   type StoredResponse,
   type UsageHour,
 } from "@tollgate/core/store";
+import type { AttemptCorrection } from "./whole-step.ts";
 
 /** The decision of a rule: its result, and the rows to write for it. An empty change writes nothing. */
 export interface Decision<Result> {
@@ -128,10 +128,7 @@ export interface View extends SessionView, ResponseView, RetentionView {
   /** Null if nothing was ever held on it. */
   counter(key: BudgetCounterKey): BudgetCounter | null;
   /** The corrections of a Step's attempts, oldest first. */
-  corrections(
-    organizationId: string,
-    stepId: string,
-  ): readonly { readonly attempt: number; readonly correction: Correction }[];
+  corrections(organizationId: string, stepId: string): readonly AttemptCorrection[];
   hasDecision(organizationId: string, id: string): boolean;
 }
 

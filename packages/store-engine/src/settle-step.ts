@@ -31,6 +31,7 @@ import {
   type View,
 } from "./model.ts";
 import { partRecord } from "./open-step.ts";
+import { withCorrections } from "./whole-step.ts";
 
 /**
  * Ends the running attempt and opens the next one. If the new holds don't fit, the running attempt keeps its holds. If
@@ -256,7 +257,7 @@ export function correct(view: View, intent: CorrectionIntent): Decision<boolean>
   const record = requireStep(view, organizationId, stepId);
   const known = view.corrections(organizationId, stepId);
   if (known.some(({ correction }) => correction.id === draft.id)) return unchanged(false);
-  const step = withCorrections(record, known);
+  const step = withCorrections(record.step, known);
   const applied = applyCorrection(step, draft);
   const attempt = step.attempts.find(({ number }) => number === draft.attempt);
   if (applied === null || attempt === undefined) return unchanged(false);
@@ -281,14 +282,6 @@ export function correct(view: View, intent: CorrectionIntent): Decision<boolean>
     { write: "insert leaf", row: leaf },
   ];
   return { result: true, change };
-}
-
-function withCorrections({ step }: StepRecord, known: ReturnType<View["corrections"]>): Step {
-  const attempts = step.attempts.map((attempt) => {
-    const own = known.filter((other) => other.attempt === attempt.number);
-    return { ...attempt, corrections: own.map(({ correction }) => correction) };
-  });
-  return { ...step, attempts };
 }
 
 /** Records the decision of a refused request and its leaf, once. */

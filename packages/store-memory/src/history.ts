@@ -30,10 +30,13 @@ import {
   lineageOf,
   type ResponseRecord,
   type SessionState,
+  stepContents,
   sweepResponses,
   sweepSteps,
   sweepTranscripts,
   transcriptPart,
+  withCorrections,
+  withErrors,
 } from "@tollgate/store-engine";
 import type { CarryOut } from "./apply-change.ts";
 import { mapPage, type Place, sortedPage } from "./page.ts";
@@ -183,24 +186,15 @@ export function createUsageRepository(state: State): UsageRepository {
   };
 }
 
-const stepParts = ["instructions", "request", "reply", "reasoning"] as const;
-
 function contentsOf(state: State, { id, organizationId, record }: StepRow): StepContents {
   const { sessionId } = record.step;
   const session = sessionId === null ? null : state.sessions.get(organizationId, sessionId);
   const own = session?.parts.filter(({ stepId }) => stepId === id) ?? [];
-  const parts = new Map(own.map((part) => [part.kind, part]));
-  return {
-    instructions: bytesOf(parts.get("instructions")?.content),
-    request: bytesOf(parts.get("request")?.content),
-    reply: bytesOf(parts.get("reply")?.content),
-    reasoning: bytesOf(parts.get("reasoning")?.content),
-    withheld: stepParts.filter((name) => parts.get(name)?.content === null),
-  };
+  return stepContents(new Map(own.map(({ kind, content }) => [kind, bytesOf(content)])));
 }
 
-function bytesOf(content: string | null | undefined): Uint8Array | null {
-  return content == null ? null : Uint8Array.from(Buffer.from(content, "latin1"));
+function bytesOf(content: string | null): Uint8Array | null {
+  return content === null ? null : Uint8Array.from(Buffer.from(content, "latin1"));
 }
 
 function matchesStepQuery(step: Step, query: StepQuery): boolean {
@@ -236,18 +230,7 @@ function matchesSummaryQuery(step: Step, query: StepQuery): boolean {
 
 /** A Step with its corrections, and with its providers' error messages while they are kept. */
 function stepOfRow({ record: { step }, errors, corrections }: StepRow): Step {
-  if (errors.length === 0 && corrections.length === 0) return step;
-  const attempts = step.attempts.map((attempt) => {
-    const error = errors.find((error) => error.attempt === attempt.number);
-    const own = corrections.filter((correction) => correction.attempt === attempt.number);
-    const { end } = attempt;
-    return {
-      ...attempt,
-      end: error && end?.error ? { ...end, error: { ...end.error, message: error.message } } : end,
-      ...(own.length > 0 && { corrections: own.map(({ correction }) => correction) }),
-    };
-  });
-  return { ...step, attempts };
+  return withErrors(withCorrections(step, corrections), errors);
 }
 
 export function createDecisionRepository(state: State): DecisionRepository {

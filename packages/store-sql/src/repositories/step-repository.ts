@@ -2,16 +2,16 @@ import type {
   DecisionRepository,
   Step,
   StepContents,
-  StepPart,
   StepRepository,
   Tenant,
 } from "@tollgate/core/store";
+import { stepContents, withCorrections, withErrors } from "@tollgate/store-engine";
 import type { Conditions } from "../conditions.ts";
 import type { SqlDialect } from "../dialect.ts";
 import { lists } from "../lists.ts";
-import { type Correctable, withCorrections } from "../rows/correction-row.ts";
+import { correctionFromRow } from "../rows/correction-row.ts";
 import { decisionColumns, decisionFromRow } from "../rows/decision-row.ts";
-import { errorsOf, hasError, withErrors } from "../rows/error-row.ts";
+import { errorsOf, hasError, messageFromRow } from "../rows/error-row.ts";
 import { readRow } from "../rows/row-reader.ts";
 import { stepFromRow, stepReadColumns } from "../rows/step-row.ts";
 import { summedFromRow } from "../rows/summed-row.ts";
@@ -61,6 +61,9 @@ export function createDecisionRepository(
 
 const steps = { name: "steps", columns: stepReadColumns };
 
+/** The parts of a Step that its corrections need. */
+type Correctable = Pick<Step, "organizationId" | "id"> & Parameters<typeof withCorrections>[0];
+
 /** Steps with their corrections and their providers' error texts. */
 function stepsIn(dialect: SqlDialect): {
   readonly wholeStep: (organizationId: Tenant, id: string) => Script<Step | null>;
@@ -72,21 +75,30 @@ function stepsIn(dialect: SqlDialect): {
   const errors = errorsOf(dialect);
   const corrections = correctionsOf(dialect);
 
-  /** Runs a statement for Steps once for each of their organizations. */
-  function* rowsOf(statement: string, page: readonly Correctable[]): Script<readonly unknown[]> {
-    const rows: unknown[] = [];
+  /** Runs a statement for Steps once for each of their organizations. Returns a function that finds the rows of a Step. */
+  function* rowsOf(
+    statement: string,
+    page: readonly Correctable[],
+  ): Script<(step: Correctable) => readonly unknown[]> {
+    const found = new Map<string, Map<string, unknown[]>>();
     for (const [organizationId, own] of Map.groupBy(page, (step) => step.organizationId)) {
       const step_ids = dialect.list(own.map(({ id }) => id));
-      rows.push(...(yield* all(statement, { organization_id: organizationId, step_ids })));
+      const rows = yield* all(statement, { organization_id: organizationId, step_ids });
+      found.set(
+        organizationId,
+        Map.groupBy(rows, (row) => readRow(row).text("step_id")),
+      );
     }
-    return rows;
+    return ({ organizationId, id }) => found.get(organizationId)?.get(id) ?? [];
   }
   function* correctedSteps<One extends Correctable>(page: readonly One[]): Script<readonly One[]> {
-    return withCorrections(page, yield* rowsOf(corrections, page));
+    const found = yield* rowsOf(corrections, page);
+    return page.map((step) => withCorrections(step, found(step).map(correctionFromRow)));
   }
   function* wholeSteps(page: readonly Step[]): Script<readonly Step[]> {
-    const rows = yield* rowsOf(errors, page.filter(hasError));
-    return withErrors(yield* correctedSteps(page), rows);
+    const found = yield* rowsOf(errors, page.filter(hasError));
+    const corrected = yield* correctedSteps(page);
+    return corrected.map((step) => withErrors(step, found(step).map(messageFromRow)));
   }
   return {
     correctedSteps,
@@ -105,28 +117,15 @@ function* contentsOf(organizationId: Tenant, id: string): Script<StepContents | 
   const place = yield* readById(places, { organizationId, id }, readRow);
   if (!place) return null;
   const sessionId = place.textOrNull("session_id");
-  if (sessionId === null) return contentsFromRows([]);
+  if (sessionId === null) return stepContents(new Map());
   const rows = yield* all(transcriptStatements.contents, {
     organization_id: place.text("organization_id"),
     session_id: sessionId,
     length: place.integer("length"),
     id,
   });
-  return contentsFromRows(rows);
-}
-
-const stepParts: readonly StepPart[] = ["instructions", "request", "reply", "reasoning"];
-
-/** The content of one Step, from the rows of its parts. */
-function contentsFromRows(rows: readonly unknown[]): StepContents {
-  const parts = new Map(
-    rows.map(readRow).map((part) => [part.text("kind"), part.bytesOrNull("content")]),
+  const parts = rows.map(readRow);
+  return stepContents(
+    new Map(parts.map((part) => [part.text("kind"), part.bytesOrNull("content")])),
   );
-  return {
-    instructions: parts.get("instructions") ?? null,
-    request: parts.get("request") ?? null,
-    reply: parts.get("reply") ?? null,
-    reasoning: parts.get("reasoning") ?? null,
-    withheld: stepParts.filter((name) => parts.get(name) === null),
-  };
 }

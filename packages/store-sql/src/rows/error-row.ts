@@ -1,5 +1,5 @@
 import type { Step } from "@tollgate/core/store";
-import type { ErrorRecord } from "@tollgate/store-engine";
+import type { AttemptMessage, ErrorRecord } from "@tollgate/store-engine";
 import type { SqlDialect } from "../dialect.ts";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
@@ -17,7 +17,7 @@ export const errorColumns = [
 
 /** The error texts of some Steps of one organization. */
 export function errorsOf(dialect: SqlDialect): string {
-  return `SELECT organization_id, step_id, attempt, content FROM attempt_errors
+  return `SELECT step_id, attempt, content FROM attempt_errors
     WHERE organization_id = :organization_id AND ${dialect.isOneOf("step_id", ":step_ids")}`;
 }
 
@@ -39,30 +39,12 @@ export function hasError({ attempts }: Step): boolean {
   return attempts.some(({ end }) => end?.error);
 }
 
-/** Adds the error texts in these rows to their Steps. */
-export function withErrors(steps: readonly Step[], rows: readonly unknown[]): readonly Step[] {
-  if (rows.length === 0) return steps;
-  const messages = new Map(
-    rows.map((row) => {
-      const read = readRow(row);
-      const [organizationId, id] = [read.text("organization_id"), read.text("step_id")];
-      const content = read.bytesOrNull("content");
-      const message = content && Buffer.from(content).toString();
-      return [nameOf({ organizationId, id }, read.integer("attempt")), message];
-    }),
-  );
-  return steps.map((step) => ({
-    ...step,
-    attempts: step.attempts.map((attempt) => {
-      const { end } = attempt;
-      const message = messages.get(nameOf(step, attempt.number)) ?? null;
-      return end?.error
-        ? { ...attempt, end: { ...end, error: { ...end.error, message } } }
-        : attempt;
-    }),
-  }));
-}
-
-function nameOf({ organizationId, id }: Pick<Step, "organizationId" | "id">, attempt: number) {
-  return JSON.stringify([organizationId, id, attempt]);
+/** The error text in a row. */
+export function messageFromRow(row: unknown): AttemptMessage {
+  const read = readRow(row);
+  const content = read.bytesOrNull("content");
+  return {
+    attempt: read.integer("attempt"),
+    message: content && Buffer.from(content).toString(),
+  };
 }

@@ -66,10 +66,7 @@ export function viewRows(reads: Reads, { dialect, oldSteps }: ReadRows): View {
     corrections: (organizationId, stepId) =>
       reads
         .all(corrections, { organization_id: organizationId, step_ids: dialect.list([stepId]) })
-        .map((row) => ({
-          attempt: readRow(row).integer("attempt"),
-          correction: correctionFromRow(row),
-        })),
+        .map(correctionFromRow),
     hasDecision: (organizationId, id) =>
       named(openStepStatements.hasDecision, organizationId, id) !== undefined,
   };
