@@ -7,12 +7,10 @@ export { pageFrom } from "./repositories/reading.ts";
 export { createRepositories } from "./repositories/repositories.ts";
 export { counterFromRow, counterToRow, moveToRow } from "./rows/budget-row.ts";
 export { claimKeyToRow } from "./rows/claim-row.ts";
-export { correctionToRow } from "./rows/correction-row.ts";
 export { decisionColumns, decisionFromRow, decisionToRow, verdictOf } from "./rows/decision-row.ts";
 export { errorToRow } from "./rows/error-row.ts";
 export { leafToRow } from "./rows/leaf-row.ts";
 export { partToRow } from "./rows/part-row.ts";
-export { hiddenResponseToRow, responseRecordToRow } from "./rows/response-row.ts";
 export { readRow } from "./rows/row-reader.ts";
 export { sessionColumns, sessionFromRow, sessionToRow } from "./rows/session-row.ts";
 export {
@@ -24,7 +22,6 @@ export {
   stepReadColumns,
   stepToRow,
 } from "./rows/step-row.ts";
-export { usageToRow } from "./rows/usage-row.ts";
 export { schemaSteps, schemaVersion } from "./schema.ts";
 export {
   type Answer,
@@ -61,4 +58,4 @@ export { noteChange } from "./view/note-change.ts";
 export type { Reads } from "./view/reads.ts";
 export { viewRows } from "./view/rows-view.ts";
 export { SessionReads } from "./view/session-reads.ts";
-export { erasedRows, type RowWrite, rowOfClaim, rowsOf, writes } from "./writes.ts";
+export { type RowWrite, rowsOf, writes } from "./writes.ts";

@@ -187,18 +187,23 @@ export function rowsOf(operation: RowOperation, sequence: number): readonly Name
     case "remove response":
       return [["removedResponse", nameToRow(operation.row)]];
     case "insert claim":
+      return [["claim", claimToRow(operation.row)]];
     case "settle claim":
+      return [["settledClaim", settledClaimToRow(operation.row, operation.row.ending)]];
     case "forget claim":
+      return [["forgottenClaim", forgottenClaimToRow(operation.row)]];
     case "remove claim":
-      return [rowOfClaim(operation)];
+      return [["removedClaim", claimNameToRow(operation.row)]];
     case "insert part":
       return [["part", partToRow(operation.row)]];
     case "insert error":
       return [["error", errorToRow(operation.row)]];
     case "erase session":
       return erasedRows(operation.row);
-    case "mark erased":
-      return [["erasure", erasureToRow(operation.row)]];
+    case "mark erased": {
+      const { organizationId, updated } = operation.row;
+      return [["erasure", { organization_id: organizationId, updated }]];
+    }
     case "insert decision":
     case "claim decision": {
       const { owner, decision } = operation.row;
@@ -218,26 +223,10 @@ export function rowsOf(operation: RowOperation, sequence: number): readonly Name
   }
 }
 
-/** The row of an operation on a claim. */
-export function rowOfClaim(
-  operation: Extract<Operation, { readonly write: `${string} claim` }>,
-): NamedRow {
-  switch (operation.write) {
-    case "insert claim":
-      return ["claim", claimToRow(operation.row)];
-    case "settle claim":
-      return ["settledClaim", settledClaimToRow(operation.row, operation.row.ending)];
-    case "forget claim":
-      return ["forgottenClaim", forgottenClaimToRow(operation.row)];
-    case "remove claim":
-      return ["removedClaim", claimNameToRow(operation.row)];
-  }
-}
-
 const nothing = new Uint8Array();
 
 /** The erased parts and errors of a Session. */
-export function erasedRows({
+function erasedRows({
   organizationId: organization_id,
   id: session_id,
   contents,
@@ -248,13 +237,6 @@ export function erasedRows({
       ? ["erasedPart", { ...erased, session_id, position: place }]
       : ["erasedError", { ...erased, attempt: place }];
   });
-}
-
-function erasureToRow({
-  organizationId,
-  updated,
-}: Extract<RowOperation, { write: "mark erased" }>["row"]): SqlParameters {
-  return { organization_id: organizationId, updated };
 }
 
 function nameToRow({ organizationId, id }: RowName): SqlParameters {

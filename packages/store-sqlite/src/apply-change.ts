@@ -8,22 +8,17 @@ import {
   type View,
 } from "@tollgate/store-engine";
 import {
-  correctionToRow,
   decisionToRow,
   endToRow,
-  erasedRows,
   errorToRow,
-  hiddenResponseToRow,
   type KnownRows,
   leafToRow,
   nextAttemptToRow,
   partToRow,
-  responseRecordToRow,
   retentionStatements,
-  rowOfClaim,
+  rowsOf,
   type SqlParameters,
   stepToRow,
-  usageToRow,
   writes,
 } from "@tollgate/store-sql";
 import type { SqliteConnection } from "./connection.ts";
@@ -68,7 +63,7 @@ function apply(
   operation: Exclude<Operation, { readonly write: "insert leaf" }>,
   change: Change,
 ): number {
-  const { run, known, deferred, view, sequence } = target;
+  const { known, deferred, view, sequence } = target;
   switch (operation.write) {
     case "insert step":
       return insertStep(target, operation, change);
@@ -102,34 +97,25 @@ function apply(
       deferred.setCounter(counter);
       return 1;
     }
-    case "insert correction":
-      return insert(target, writes.correction.statement, correctionToRow(operation.row, sequence));
-    case "insert usage":
-      return insert(target, writes.usageHour.statement, usageToRow(operation.row));
-    case "insert response":
-      return run(writes.response.statement, responseRecordToRow(operation.row));
-    case "remove response":
-      return run(writes.removedResponse.statement, nameToRow(operation.row));
-    case "hide response":
-      return run(writes.hiddenResponse.statement, hiddenResponseToRow(operation.row));
     case "remove step":
       return removeStep(target, nameToRow(operation.row));
-    case "erase session": {
+    case "erase session":
       deferred.flush();
-      let erased = 0;
-      for (const [write, row] of erasedRows(operation.row))
-        erased += run(writes[write].statement, row);
-      return erased;
-    }
-    case "mark erased": {
-      const { organizationId, updated } = operation.row;
-      return run(writes.erasure.statement, { organization_id: organizationId, updated });
-    }
-    default: {
-      const [write, row] = rowOfClaim(operation);
-      return run(writes[write].statement, row);
-    }
+      return writeRows(target, operation);
+    default:
+      return writeRows(target, operation);
   }
+}
+
+/** Writes the rows of an operation at once. Only rows that most requests write are worth deferring. */
+function writeRows(
+  { run, sequence }: WriteTarget,
+  operation: Parameters<typeof rowsOf>[0],
+): number {
+  let written = 0;
+  for (const [write, row] of rowsOf(operation, sequence))
+    written += run(writes[write].statement, row);
+  return written;
 }
 
 function insert({ deferred }: WriteTarget, statement: string, row: SqlParameters): number {
