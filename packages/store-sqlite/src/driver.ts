@@ -5,7 +5,7 @@ import {
   type KnownRows,
   type Reads,
   readRow,
-  SessionReads,
+  recentSessions,
   viewKnown,
   viewRows,
 } from "@tollgate/store-sql";
@@ -53,9 +53,8 @@ export function createDriver(connection: SqliteConnection): Driver {
       return connection.all(text, parameters);
     },
   };
-  const sessions = new SessionReads(flushedReads);
   const recent = createKnownRecent(cacheThreshold, ({ owner, source }) =>
-    sessions.recent(owner, source),
+    recentSessions(flushedReads, owner, source),
   );
   const known = createKnownRows(recent);
   const rows = createView(flushedReads, known);

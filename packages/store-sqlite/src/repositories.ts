@@ -21,9 +21,9 @@ import {
   readRow,
   type Script,
   type ScriptDatabase,
-  SessionReads,
   selectById,
   sessionFromRow,
+  viewSessions,
 } from "@tollgate/store-sql";
 import type { SqliteConnection } from "./connection.ts";
 import type { Database } from "./database.ts";
@@ -102,8 +102,7 @@ export function createSessionRepository(
         ? listByIndex(query, paging)
         : listByKey(database, conditions, { ...query, keyId }, paging);
     },
-    find: (lookup) =>
-      database.read((connection) => findSession(new SessionReads(connection), lookup)),
+    find: (lookup) => database.read((connection) => findSession(viewSessions(connection), lookup)),
     sweep: (sweep) =>
       database.erase(({ carryOut }) => carryOut((view) => sweepTranscripts(view, sweep))),
   };

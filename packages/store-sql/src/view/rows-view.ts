@@ -15,7 +15,7 @@ import { responseStatements } from "../statements/response.ts";
 import { erasureStatements, retentionStatements } from "../statements/retention.ts";
 import { stepStatements } from "../statements/step.ts";
 import type { Reads } from "./reads.ts";
-import { SessionReads } from "./session-reads.ts";
+import { viewSessions } from "./session-reads.ts";
 
 /** The reads that differ between the databases. */
 interface ReadRows {
@@ -33,15 +33,10 @@ export function viewRows(reads: Reads, { dialect, oldSteps }: ReadRows): View {
     const row = named(stepStatements.step, organizationId, id);
     return row === undefined ? null : stepRecordFromRow(row);
   };
-  const sessions = new SessionReads(reads);
   return {
+    ...viewSessions(reads),
     ...viewResponses(reads),
     ...viewRetention(reads, oldSteps),
-    session: (organizationId, id) => sessions.session(organizationId, id),
-    sessionOfTurn: (organizationId, turnId) => sessions.sessionOfTurn(organizationId, turnId),
-    recentMatches: (owner, source, chain) => sessions.recentMatches(owner, source, chain),
-    matchingBranches: (session, chain) => sessions.matchingBranches(session, chain),
-    chainBefore: (session, end) => sessions.chainBefore(session, end),
     budgetsVersion: () =>
       readRow(reads.get(administrationStatements.readState, {})).integer("budgets_version"),
     key(organizationId, id) {
