@@ -43,6 +43,7 @@ import { mapPage, type Place, sortedPage } from "./page.ts";
 import {
   copyResponse,
   type DecisionRow,
+  keyOf,
   type LeafRow,
   type State,
   type StepRow,
@@ -120,25 +121,14 @@ export function createStepRepository(state: State, carryOut: CarryOut): StepRepo
       return row && stepOfRow(row);
     },
     async list(query, paging) {
-      const page = state.steps.page(
-        {
-          direction: "newest-first",
-          tenant: query.organizationId,
-          matches: ({ record }) => matchesStepQuery(record.step, query),
-        },
-        paging,
-      );
-      return mapPage(page, stepOfRow);
+      const matches = ({ record }: StepRow) => matchesStepQuery(record.step, query);
+      const asked = { direction: "newest-first", tenant: query.organizationId, matches } as const;
+      return mapPage(state.steps.page(asked, paging), stepOfRow);
     },
     async summarize(query, paging) {
-      const page = state.steps.page(
-        {
-          direction: "newest-first",
-          tenant: query.organizationId,
-          matches: ({ record }) => matchesSummaryQuery(record.step, query),
-        },
-        paging,
-      );
+      const matches = ({ record }: StepRow) => matchesSummaryQuery(record.step, query);
+      const asked = { direction: "newest-first", tenant: query.organizationId, matches } as const;
+      const page = state.steps.page(asked, paging);
       const fold = createUsageFold(query.by, query);
       for (const row of page.data) fold.addStep(stepOfRow(row));
       return { groups: fold.groups(), nextCursor: page.nextCursor };
@@ -237,15 +227,9 @@ export function createDecisionRepository(state: State): DecisionRepository {
   return {
     get: async (organizationId, id) => state.decisions.get(organizationId, id)?.decision ?? null,
     async list(query, paging) {
-      const page = state.decisions.page(
-        {
-          direction: "newest-first",
-          tenant: query.organizationId,
-          matches: (row) => matchesDecisionQuery(row, query),
-        },
-        paging,
-      );
-      return mapPage(page, ({ decision }) => decision);
+      const matches = (row: DecisionRow) => matchesDecisionQuery(row, query);
+      const asked = { direction: "newest-first", tenant: query.organizationId, matches } as const;
+      return mapPage(state.decisions.page(asked, paging), ({ decision }) => decision);
     },
   };
 }
@@ -298,15 +282,9 @@ export function createEvidenceRepository(state: State): EvidenceRepository {
       return mapPage(page, leafOf);
     },
     async changes(query, paging) {
-      const page = state.changes.page(
-        {
-          direction: "newest-first",
-          tenant: query.organizationId,
-          matches: (leaf) => isWithin(leaf.at, query) && isOneOf(query.kind, leaf.kind),
-        },
-        paging,
-      );
-      return mapPage(page, leafOf);
+      const matches = ({ at, kind }: LeafRow) => isWithin(at, query) && isOneOf(query.kind, kind);
+      const asked = { direction: "newest-first", tenant: query.organizationId, matches } as const;
+      return mapPage(state.changes.page(asked, paging), leafOf);
     },
     async record(leaf) {
       state.leaves.insert(leaf);
@@ -329,21 +307,17 @@ export function renewLease(state: State, lease: LeaseRenewal): void {
   if ((state.leases.get(processId)?.renewal ?? 0) > renewal) return;
   state.leases.set(processId, { renewal, until });
   const progress = new Map(
-    steps.map(({ organizationId, stepId, outputTokens }) => [
-      keyOf(organizationId, stepId),
+    steps.map(({ organizationId, stepId: id, outputTokens }) => [
+      keyOf({ organizationId, id }),
       outputTokens,
     ]),
   );
   for (const row of state.openSteps.all()) {
-    const outputTokens = progress.get(keyOf(row.organizationId, row.id));
+    const outputTokens = progress.get(keyOf(row));
     if (row.record.processId !== processId || outputTokens === undefined) continue;
     row.outputTokens = outputTokens;
     row.lastRenewal = renewal;
   }
-}
-
-function keyOf(organizationId: string, stepId: string): string {
-  return JSON.stringify([organizationId, stepId]);
 }
 
 export function lapsedSteps(

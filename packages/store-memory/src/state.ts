@@ -438,8 +438,8 @@ export function claimKeyOf({ organizationId, keyId, endpoint, keySha256 }: Claim
   return JSON.stringify([organizationId, keyId, endpoint, keySha256]);
 }
 
-/** An id is unique only within its organization. */
-function keyOf({ organizationId, id }: RowName): string {
+/** The name of a row as one text. An id is unique only within its organization. */
+export function keyOf({ organizationId, id }: RowName): string {
   return JSON.stringify([organizationId, id]);
 }
 
