@@ -20,7 +20,7 @@ import type { SqlDialect } from "../dialect.ts";
 import { lists } from "../lists.ts";
 import { connectionRows } from "../rows/connection-row.ts";
 import { leafFromRow } from "../rows/leaf-row.ts";
-import { historyFromRows, responseFromRow } from "../rows/response-row.ts";
+import { historyFromRows, responseRows } from "../rows/response-row.ts";
 import { readRow } from "../rows/row-reader.ts";
 import { sessionColumns, sessionFromRow, sessionRecordFromRow } from "../rows/session-row.ts";
 import { stepFromRow } from "../rows/step-row.ts";
@@ -98,7 +98,7 @@ export function createRepositories(database: ScriptDatabase, dialect: SqlDialect
       get: (owner, id, at) =>
         database.read(function* () {
           const row = yield* get(responseStatements.get, liveParameters(owner, id, at));
-          return row === undefined ? null : responseFromRow(row);
+          return row === undefined ? null : responseRows.fromRow(row);
         }),
       history: (owner, id, at) =>
         database.read(function* () {

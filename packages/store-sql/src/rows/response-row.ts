@@ -1,33 +1,35 @@
 import type { ResponseHistory, StoredResponse } from "@tollgate/core/store";
 import type { ResponseRecord, RowName } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
+import { describeRow } from "./describe-row.ts";
 import { readRow } from "./row-reader.ts";
 import { fromHex } from "./session-row.ts";
 
-/** The columns that a stored response is read from, its content last. */
-export const responseColumns = [
-  "organization_id",
-  "id",
-  "user_id",
-  "key_id",
-  "step_id",
-  "session_id",
-  "data_class",
-  "previous_response_id",
-  "created_at",
-  "expires_at",
-  "body",
-  "input",
-] as const;
+/** The rows that a stored response is read from, its content last. */
+export const responseRows = describeRow<StoredResponse>({
+  id: "text",
+  organizationId: "text",
+  userId: "text",
+  keyId: "text",
+  stepId: "text",
+  sessionId: "text",
+  dataClass: "text",
+  previousResponseId: "textOrNull",
+  createdAt: "integer",
+  expiresAt: "integer",
+  body: "bytes",
+  input: "bytes",
+});
 
 /** The columns of a stored response, with what its history needs. */
 export const responseRecordColumns = [
-  ...responseColumns,
+  ...responseRows.columns,
   ...["messages", "built_on", "inherited", "idempotency_key"],
-] as const;
+];
 
-/** A stored response as the parameters of its row. */
-function responseToRow(response: StoredResponse): SqlParameters {
+/** A stored response with what its history needs, as the parameters of its row. */
+export function responseRecordToRow(response: ResponseRecord): SqlParameters {
+  const { idempotencyKeySha256 } = response;
   return {
     organization_id: response.organizationId,
     id: response.id,
@@ -41,17 +43,9 @@ function responseToRow(response: StoredResponse): SqlParameters {
     expires_at: response.expiresAt,
     body: response.body,
     input: response.input,
-  };
-}
-
-/** A stored response with what its history needs, as the parameters of its row. */
-export function responseRecordToRow(response: ResponseRecord): SqlParameters {
-  const { messages, builtOn, inherited, idempotencyKeySha256 } = response;
-  return {
-    ...responseToRow(response),
-    messages,
-    built_on: builtOn,
-    inherited,
+    messages: response.messages,
+    built_on: response.builtOn,
+    inherited: response.inherited,
     idempotency_key: idempotencyKeySha256 && fromHex(idempotencyKeySha256),
   };
 }
@@ -70,25 +64,6 @@ export function hiddenResponseToRow({
     expires_at: expiresAt,
     body: nothing,
     input: nothing,
-  };
-}
-
-/** The stored response in a row. */
-export function responseFromRow(row: unknown): StoredResponse {
-  const read = readRow(row);
-  return {
-    id: read.text("id"),
-    organizationId: read.text("organization_id"),
-    userId: read.text("user_id"),
-    keyId: read.text("key_id"),
-    stepId: read.text("step_id"),
-    sessionId: read.text("session_id"),
-    dataClass: read.text("data_class"),
-    previousResponseId: read.textOrNull("previous_response_id"),
-    createdAt: read.integer("created_at"),
-    expiresAt: read.integer("expires_at"),
-    body: read.bytes("body"),
-    input: read.bytes("input"),
   };
 }
 

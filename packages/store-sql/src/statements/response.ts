@@ -1,7 +1,7 @@
 import { keptExpiry } from "@tollgate/store-engine";
-import { responseColumns } from "../rows/response-row.ts";
+import { responseRows } from "../rows/response-row.ts";
 
-const columns = responseColumns.join(", ");
+const columns = responseRows.columns.join(", ");
 
 /** A response that belongs to its owner and has not expired. */
 const live = `organization_id = :organization_id AND id = :id
