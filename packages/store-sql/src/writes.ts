@@ -1,5 +1,5 @@
 import type { Operation, RowName } from "@tollgate/store-engine";
-import { holdToRow } from "./rows/budget-row.ts";
+import { holdRows, holdToRow } from "./rows/budget-row.ts";
 import {
   claimColumns,
   claimNameToRow,
@@ -28,7 +28,6 @@ import {
 } from "./rows/step-row.ts";
 import { usageColumns, usageToRow } from "./rows/usage-row.ts";
 import { insertInto, type SqlParameters } from "./statement.ts";
-import { holdColumns } from "./statements/hold.ts";
 
 /** One way to write rows of a table. */
 export interface RowWrite {
@@ -87,7 +86,7 @@ export const writes = {
   erasure: rowWrite("set", "erasures", ["organization_id"], ["organization_id", "updated"]),
   decision: insertion("note", "decisions", decisionColumns, "sequence"),
   claimedDecision: insertion("claim", "decisions", decisionColumns, "sequence"),
-  hold: insertion("insert", "holds", holdColumns),
+  hold: insertion("insert", "holds", holdRows.columns),
   settledHold: update("holds", ofHold, ["settled"]),
   correction: insertion("insert", "corrections", correctionColumns, "sequence"),
   usageHour: insertion("note", "usage_hours", usageColumns),

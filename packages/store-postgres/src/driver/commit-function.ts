@@ -1,5 +1,5 @@
-import { type RowWrite, recentMatches, writes } from "@tollgate/store-sql";
-import { comparisons, createTypes, groups, rowKinds, snakeCase, typeOf } from "./commit-groups.ts";
+import { type RowWrite, recentMatches, snakeCase, writes } from "@tollgate/store-sql";
+import { comparisons, createTypes, groups, rowKinds, typeOf } from "./commit-groups.ts";
 
 /**
  * Settings that make statements find rows by indexes, whatever the session's settings and statistics. Plans are generic: those

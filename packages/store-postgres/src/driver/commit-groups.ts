@@ -1,4 +1,4 @@
-import { writes } from "@tollgate/store-sql";
+import { snakeCase, writes } from "@tollgate/store-sql";
 import { postgresDialect } from "../database/postgres-dialect.ts";
 import { type Columns, type ColumnType, tableColumns } from "./table-columns.ts";
 
@@ -81,11 +81,6 @@ function columnsOfKinds(): ReadonlyMap<string, Columns> {
     );
   }
   return kinds;
-}
-
-/** The end of the name of a kind's type, and of the function's parameter for its rows. */
-export function snakeCase(kind: string): string {
-  return kind.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 /** The composite type of a kind of row, by the name of the function that takes it. */

@@ -1,10 +1,10 @@
 import { type CounterMove, idTakenError, type RowName } from "@tollgate/store-engine";
-import { readRow, type SqlParameters, schemaVersion } from "@tollgate/store-sql";
+import { readRow, type SqlParameters, schemaVersion, snakeCase } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
 import { PostgresFailure, uniqueViolation } from "../database/failure.ts";
 import { binaryIntegers, binaryRows, type PlacedRow, type RowType } from "./binary-rows.ts";
 import { createCommit, patienceOf } from "./commit-function.ts";
-import { comparisons, rowKinds, snakeCase, typeOf } from "./commit-groups.ts";
+import { comparisons, rowKinds, typeOf } from "./commit-groups.ts";
 import type { Draft } from "./draft.ts";
 import { byName } from "./lock-rows.ts";
 

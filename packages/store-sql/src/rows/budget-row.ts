@@ -88,6 +88,19 @@ export function moveToRow(move: CounterMove): SqlParameters {
   return { ...counter, floor, settled, held, taken, room: limit };
 }
 
+/** The rows that holds are read from. */
+export const holdRows = describeRow<HoldRecord>({
+  organizationId: "text",
+  stepId: "text",
+  attempt: "integer",
+  budgetId: "text",
+  subject: "text",
+  periodStart: "integer",
+  unit: holdUnits,
+  amount: "integer",
+  settled: "integerOrNull",
+});
+
 /** A hold as the parameters of its row. */
 export function holdToRow(hold: HoldRecord): SqlParameters {
   return {
@@ -100,21 +113,5 @@ export function holdToRow(hold: HoldRecord): SqlParameters {
     unit: hold.unit,
     amount: hold.amount,
     settled: hold.settled,
-  };
-}
-
-/** The hold in a row. */
-export function holdFromRow(row: unknown): HoldRecord {
-  const read = readRow(row);
-  return {
-    organizationId: read.text("organization_id"),
-    stepId: read.text("step_id"),
-    attempt: read.integer("attempt"),
-    budgetId: read.text("budget_id"),
-    subject: read.text("subject"),
-    periodStart: read.integer("period_start"),
-    unit: read.oneOf("unit", holdUnits),
-    amount: read.integer("amount"),
-    settled: read.integerOrNull("settled"),
   };
 }

@@ -63,8 +63,9 @@ export function describeRow<Record extends object>(
   };
 }
 
-function snakeCase(member: string): string {
-  return member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+/** A name in camel case as a name in SQL. */
+export function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 function written(type: AnyColumn, value: unknown): SqlValue {

@@ -1,17 +1,7 @@
+import { holdRows } from "../rows/budget-row.ts";
 import { insertInto } from "../statement.ts";
 
 const counterColumns = ["budget_id", "subject", "period_start", "unit", "settled", "held"] as const;
-export const holdColumns = [
-  "organization_id",
-  "step_id",
-  "attempt",
-  "budget_id",
-  "subject",
-  "period_start",
-  "unit",
-  "amount",
-  "settled",
-] as const;
 
 const ofCounter = "budget_id = :budget_id AND subject = :subject AND period_start = :period_start";
 const ofStep = "organization_id = :organization_id AND step_id = :step_id";
@@ -22,5 +12,5 @@ export const holdStatements = {
   setCounter: `${insertInto("budget_counters", counterColumns)}
     ON CONFLICT (budget_id, subject, period_start)
     DO UPDATE SET settled = excluded.settled, held = excluded.held`,
-  holds: `SELECT ${holdColumns.join(", ")} FROM holds WHERE ${ofStep}`,
+  holds: `SELECT ${holdRows.columns.join(", ")} FROM holds WHERE ${ofStep}`,
 } as const;

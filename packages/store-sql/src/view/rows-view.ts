@@ -1,6 +1,6 @@
 import type { HeldContent, ResponseView, RetentionView, View } from "@tollgate/store-engine";
 import type { SqlDialect } from "../dialect.ts";
-import { counterFromRow, holdFromRow } from "../rows/budget-row.ts";
+import { counterFromRow, holdRows } from "../rows/budget-row.ts";
 import { claimFromRow, claimKeyToRow, claimNameFromRow } from "../rows/claim-row.ts";
 import { correctionFromRow } from "../rows/correction-row.ts";
 import { readRow } from "../rows/row-reader.ts";
@@ -48,7 +48,7 @@ export function viewRows(reads: Reads, { dialect, oldSteps }: ReadRows): View {
     holds: ({ step: { organizationId, id } }) =>
       reads
         .all(holdStatements.holds, { organization_id: organizationId, step_id: id })
-        .map((row) => holdFromRow(row)),
+        .map(holdRows.fromRow),
     claim(key) {
       const row = reads.get(claimStatements.claim, claimKeyToRow(key));
       return row === undefined ? null : claimFromRow(row);
