@@ -41,7 +41,7 @@ class Reader implements RowReader {
   oneOf<Value>(column: string, values: readonly Value[]): Value {
     const found = this.#value(column);
     for (const value of values) if (value === found) return value;
-    return mismatch(column, `one of ${values.join(", ")}`);
+    return mismatch(column, `one of ${values.map(String).join(", ")}`);
   }
 
   integer(column: string): number {
