@@ -48,3 +48,24 @@ function bytesOf({ write, row }: Operation, { get }: Pick<SqliteConnection, "get
 function sizeIn(row: unknown): number {
   return row === undefined ? 0 : readRow(row).integer("bytes");
 }
+
+/** Bytes that a sweep removes in one transaction; a larger row goes alone. SQLite overwrites all of them, and everything waits. */
+const maxRemovedBytes = 1_048_576;
+
+/** The responses and claims that a sweep removes next: those that expired by `at`, at most `limit`. */
+export interface ResponseSweep {
+  readonly at: number;
+  readonly limit: number;
+}
+
+/** How many of the first expired rows fit. Claims are removed only after the responses. */
+export function countFitting({ all }: Pick<SqliteConnection, "all">, sweep: ResponseSweep): number {
+  const responses = all(sizeStatements.expiredResponses, { ...sweep });
+  const rows = responses.length > 0 ? responses : all(sizeStatements.expiredClaims, { ...sweep });
+  let bytes = 0;
+  const over = rows.findIndex((row, at) => {
+    bytes += readRow(row).integer("bytes");
+    return at > 0 && bytes > maxRemovedBytes;
+  });
+  return over < 0 ? rows.length : over;
+}

@@ -1,12 +1,19 @@
-import type {
-  DecisionRepository,
-  Session,
-  SessionQuery,
-  SessionRepository,
-  StorePage,
-  StorePaging,
+import {
+  type DecisionRepository,
+  type ResponseRepository,
+  type Session,
+  type SessionQuery,
+  type SessionRepository,
+  type StorePage,
+  type StorePaging,
+  yieldToEventLoop,
 } from "@tollgate/core/store";
-import { findSession, sweepTranscripts } from "@tollgate/store-engine";
+import {
+  deleteResponse,
+  findSession,
+  sweepResponses,
+  sweepTranscripts,
+} from "@tollgate/store-engine";
 import {
   type Answer,
   type Ask,
@@ -26,6 +33,7 @@ import {
   viewSessions,
 } from "@tollgate/store-sql";
 import type { SqliteConnection } from "./connection.ts";
+import { countFitting, type ResponseSweep } from "./content-bytes.ts";
 import type { Database } from "./database.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
 import { permitParts } from "./step-row.ts";
@@ -208,4 +216,32 @@ function decisionRowOf(row: unknown): object {
     refused_by: null,
     refusal: null,
   };
+}
+
+/** Deletes and sweeps responses. */
+export function createResponseRepository(
+  database: Database,
+): Pick<ResponseRepository, "delete" | "sweep"> {
+  return {
+    delete: (deletion) =>
+      database.erase(({ carryOut }) => carryOut((view) => deleteResponse(view, deletion))),
+    sweep: (query) => sweepInParts(database, query),
+  };
+}
+
+/** Removes expired responses and claims, in transactions that are short enough for the event loop. */
+async function sweepInParts(
+  database: Pick<Database, "erase">,
+  { at, limit }: ResponseSweep,
+): Promise<number> {
+  for (let removed = 0; ; ) {
+    const part = await database.erase((transaction) => {
+      const rest = { at, limit: limit - removed };
+      const fitting = { at, limit: countFitting(transaction, rest) };
+      return transaction.carryOut((view) => sweepResponses(view, fitting));
+    });
+    removed += part;
+    if (part === 0 || removed >= limit) return removed;
+    await yieldToEventLoop();
+  }
 }

@@ -17,11 +17,11 @@ import { createDatabase } from "./database.ts";
 import { ledgerOf } from "./ledger.ts";
 import {
   createDecisionRepository,
+  createResponseRepository,
   createSessionRepository,
   readSnapshot,
   scriptDatabaseOn,
 } from "./repositories.ts";
-import { createResponseRepository } from "./response-repository.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
 
 /** The database: a file, which is created if missing, or an open database, which the caller closes. */
