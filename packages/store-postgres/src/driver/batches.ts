@@ -93,12 +93,13 @@ const maxSmallBatchSize = 8;
 /** Bytes and characters in one statement. A longer change goes alone. */
 const maxBatchLength = 1_048_576;
 /**
- * Statements that run at once. A second one starts if this many changes wait, or if a change waits and the first has run for
- * this many milliseconds. A larger batch costs less for each change.
+ * Statements that run at once: one, or two if this many changes wait, because a larger batch costs less for each change. One
+ * that has run for this many milliseconds may wait for a lock, so it no longer counts. Each holds a connection that others
+ * need, so in all only a few run.
  */
-const maxRunning = 2;
 const minWaiting = maxBatchSize;
 const longRun = 50;
+const maxRunning = 4;
 /** Decisions that wait for each end of their Steps: however many Steps are to be opened, open ones can be settled. */
 const maxQueued = 256;
 
@@ -125,8 +126,9 @@ export function createBatches<One extends PreparedDecision<One>>({
 }: BatchTransport<One>): (waiting: PendingDecision<One>) => void {
   let queue: QueuedDecision<One>[] = [];
   let running = 0;
+  /** How many of them have run long. */
+  let long = 0;
   let latestRun = 0;
-  let latestStart = 0;
   let isBorrowing = false;
   /** Whether every queued decision waits for running drafts. */
   let isHeldUp = false;
@@ -140,16 +142,28 @@ export function createBatches<One extends PreparedDecision<One>>({
     dispatch();
     return drafts;
   };
+  const sendCounted = async (connection: Connection, drafts: readonly One[]): Promise<void> => {
+    let isLong = false;
+    const timer = setTimeout(() => {
+      isLong = true;
+      long++;
+      dispatch();
+    }, longRun);
+    try {
+      await send(connection, drafts);
+    } finally {
+      clearTimeout(timer);
+      if (isLong) long--;
+    }
+  };
   const runBatch = async (): Promise<void> => {
     const taken: { drafts: readonly One[] | null } = { drafts: null };
     const run = ++latestRun;
-    latestStart = performance.now();
     isBorrowing = true;
-    const timer = setTimeout(dispatch, longRun + 1);
     try {
       await withConnection(async (connection) => {
         taken.drafts = take();
-        if (taken.drafts.length > 0) await send(connection, taken.drafts);
+        if (taken.drafts.length > 0) await sendCounted(connection, taken.drafts);
       });
     } catch (error) {
       const { drafts } = taken;
@@ -160,15 +174,14 @@ export function createBatches<One extends PreparedDecision<One>>({
       if (isTimeout(error)) queue = afterTimeout(queue, { run, latestRun });
       else if (!drafts) for (const { waiting } of queue.splice(0)) waiting.runAlone(error);
     }
-    clearTimeout(timer);
     running--;
     if (taken.drafts && taken.drafts.length > 0) underWay.remove(taken.drafts);
     else dispatch();
   };
   const dispatch = (): void => {
     if (queue.length === 0 || isHeldUp || isBorrowing) return;
-    const mayBeSecond = queue.length >= minWaiting || performance.now() - latestStart >= longRun;
-    if (running >= (mayBeSecond ? maxRunning : 1)) return;
+    const most = long + (queue.length >= minWaiting ? 2 : 1);
+    if (running >= Math.min(most, maxRunning)) return;
     running++;
     void runBatch();
   };
