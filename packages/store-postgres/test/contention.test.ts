@@ -51,6 +51,20 @@ it("rejects after 2 seconds without a connection, or at once behind 256 waiting 
   ).toHaveLength(1);
 }, 10_000);
 
+it("tells how many calls wait for a connection and for a statement", async () => {
+  const { store, pool } = await openOn({ max: 1 });
+  await store.openStep(stepIntent("open"));
+  const taken = await pool.connect();
+  const openings = Array.from({ length: 8 }, (_, at) => store.openStep(stepIntent(`${at}`)));
+  const settling = store.settleStep(stepSettlement("open"));
+  expect(store.status()).toMatchObject({ waiting: 9, inUse: 0 });
+  const reading = store.steps.get(owner.organizationId, "open");
+  expect(store.status().waiting).toBe(10);
+  taken.release();
+  await Promise.all([...openings, settling, reading]);
+  expect(store.status()).toMatchObject({ waiting: 0, inUse: 0 });
+});
+
 it("runs a change again after a lock timeout, a deadlock or a conflict rolled it back (F35)", async () => {
   const { store, schema } = await openOn({ max: 8 });
   await store.openStep(stepIntent("first", [hold(1_000)]));

@@ -145,8 +145,12 @@ it("opens every waiting Step once a silent server answers again (F37)", async ()
     store.openStep(stepIntent(`waiting ${at}`, [hold(1_000_000)])),
   );
   await pause(2_600);
+  // Their statement got no answer. Few run alone at once, and the others wait for their turn.
+  const { waiting } = store.status();
   proxy.mend();
   expect((await Promise.all(openings)).filter(({ opened }) => opened)).toHaveLength(64);
+  expect(waiting).toBeGreaterThanOrEqual(60);
+  expect(store.status().waiting).toBe(0);
 }, 15_000);
 
 it("settles a Step once when recovery and its own process settle it at once (F28)", async () => {

@@ -141,6 +141,7 @@ export function createDatabase(options: DatabaseOptions): Database {
     settle: (decide) => onceReady(() => createdDriver.settle(decide)),
     alone: (decide, how) => onceReady(() => createdDriver.alone(decide, how)),
     ask: (question) => onceReady(() => createdDriver.ask(question)),
+    waiting: () => createdDriver.waiting(),
   };
 
   return {
@@ -176,7 +177,11 @@ export function createDatabase(options: DatabaseOptions): Database {
       });
       return closing;
     },
-    status: () => ({ waiting: pooled.waiting(), inUse, most: options.most }),
+    status: () => ({
+      waiting: pooled.waiting() + driver.waiting(),
+      inUse,
+      most: options.most,
+    }),
   };
 }
 

@@ -103,6 +103,13 @@ const maxRunning = 4;
 /** Decisions that wait for each end of their Steps: however many Steps are to be opened, open ones can be settled. */
 const maxQueued = 256;
 
+/** The decisions that are written in batches. */
+export interface Batches<One extends PreparedDecision<One>> {
+  add(waiting: PendingDecision<One>): void;
+  /** How many decisions wait for a statement. One of them may wait for its connection, and does not count. */
+  waiting(): number;
+}
+
 /** Sends batches to the database. */
 export interface BatchTransport<One extends PreparedDecision<One>> {
   readonly withConnection: <Result>(
@@ -123,7 +130,7 @@ export function createBatches<One extends PreparedDecision<One>>({
   send,
   underWay,
   lane,
-}: BatchTransport<One>): (waiting: PendingDecision<One>) => void {
+}: BatchTransport<One>): Batches<One> {
   let queue: QueuedDecision<One>[] = [];
   let running = 0;
   /** How many of them have run long. */
@@ -190,14 +197,17 @@ export function createBatches<One extends PreparedDecision<One>>({
       isHeldUp = false;
       dispatch();
     });
-  return (waiting) => {
-    if (queue.length >= maxQueued && countOf(queue, waiting.end) >= maxQueued)
-      return waiting.reject(
-        new PostgresFailure(`${maxQueued} calls wait for a connection already`),
-      );
-    queue.push(queued(waiting, maxBatchSize));
-    isHeldUp = false;
-    dispatch();
+  return {
+    add(waiting) {
+      if (queue.length >= maxQueued && countOf(queue, waiting.end) >= maxQueued)
+        return waiting.reject(
+          new PostgresFailure(`${maxQueued} calls wait for a connection already`),
+        );
+      queue.push(queued(waiting, maxBatchSize));
+      isHeldUp = false;
+      dispatch();
+    },
+    waiting: () => Math.max(0, queue.length - (isBorrowing ? 1 : 0)),
   };
 }
 

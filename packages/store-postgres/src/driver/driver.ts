@@ -63,6 +63,8 @@ export interface Driver {
   alone<Result>(decide: Decide<Result>, how: Repeatable & Beginning): Promise<Result>;
   /** Answers a question without changing anything. */
   ask<Answer>(question: (view: View) => Answer): Promise<Answer>;
+  /** How many decisions wait for their turn. Those that wait for a connection do not count. */
+  waiting(): number;
 }
 
 /** The first statements of a transaction. */
@@ -121,13 +123,13 @@ export function createDriver(transport: DriverTransport): Driver {
     }
     for (const [at, outcome] of outcomes.entries()) drafts[at]?.answer(outcome);
   };
-  const queue = createBatches<Answering>({ withConnection, send, underWay, lane });
+  const batches = createBatches<Answering>({ withConnection, send, underWay, lane });
   const together =
     (end: StepEnd) =>
     <Result>(decide: Decide<Result>): Promise<DecisionOutcome<Result>> =>
       new Promise((resolve, reject) => {
         const stale = { rounds: 0 };
-        const again = (): void => queue(waiting);
+        const again = (): void => batches.add(waiting);
         const waiting: PendingDecision<Answering> = {
           end,
           draft: (before) => prepare({ waiting, decide, known, resolve, again, stale }, before),
@@ -156,7 +158,7 @@ export function createDriver(transport: DriverTransport): Driver {
           },
           reject,
         };
-        queue(waiting);
+        batches.add(waiting);
       });
   return {
     open: together("opening"),
@@ -166,6 +168,7 @@ export function createDriver(transport: DriverTransport): Driver {
       tryAgain(() => transact((connection) => askFetching(connection, question)), {
         evenIfDone: true,
       }),
+    waiting: () => batches.waiting() + lane.waiting,
   };
 }
 

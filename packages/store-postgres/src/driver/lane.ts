@@ -43,6 +43,11 @@ export class Lane {
     return this.#running >= maxRunning;
   }
 
+  /** How much work waits. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
   run(work: LaneWork): void {
     if (this.isFull)
       this.#waiting.push({
