@@ -1,5 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { openStep, settleStep } from "@tollgate/store-engine";
 import { tcpProxy } from "@tollgate/testing";
+import pg from "pg";
 import { expect, inject, it, onTestFinished } from "vitest";
 import {
   hold,
@@ -9,6 +11,8 @@ import {
   stepIntent,
   stepSettlement,
 } from "../../store-engine/test/step-intents.ts";
+import { createDatabase } from "../src/database/database.ts";
+import type { Driver } from "../src/driver/driver.ts";
 import { postgresStore } from "../src/index.ts";
 import { freshSchema, withClient } from "./databases.ts";
 
@@ -31,7 +35,15 @@ async function openBehindProxy() {
   });
   await store.migrate();
   await insertKey(store);
-  return { store, peer, proxy, schema };
+  return { store, peer, proxy, schema, through: through.href };
+}
+
+function openTorn(driver: Driver) {
+  return driver.open((view) => openStep(view, stepIntent("torn", [hold(10)])));
+}
+
+function settleTorn(driver: Driver) {
+  return driver.settle((view) => settleStep(view, stepSettlement("torn")));
 }
 
 it.each(["before", "after"] as const)(
@@ -63,6 +75,41 @@ it.each(["before", "after"] as const)(
     const { data } = await peer.budgets.counters({ budgetId: "budget" }, page);
     expect(data).toMatchObject([{ settled: 7, held: 0 }]);
     expect((await peer.evidence.list({ organizationId: "acme" }, page)).data).toHaveLength(3);
+  },
+);
+
+it.each([
+  ["opening", "opening of torn", openTorn],
+  ["settlement", "step.settled torn", settleTorn],
+] as const)(
+  "waits longer before each repeat of a Step's %s whose commit got no answer (F34)",
+  async (_end, text, run) => {
+    const { peer, proxy, schema, through } = await openBehindProxy();
+    const pool = new pg.Pool({ connectionString: through });
+    const pauses: number[] = [];
+    const pause = async (milliseconds: number): Promise<void> => {
+      pauses.push(milliseconds);
+      // The first repeat gets no answer either.
+      if (pauses.length === 1) void proxy.cutAt("COMMIT\u0000", "after");
+    };
+    const { driver, close } = createDatabase({
+      pool,
+      schema,
+      migrate: "check",
+      namedStatements: true,
+      most: null,
+      end: () => pool.end(),
+      chance: { random: () => 0.5, pause },
+    });
+    onTestFinished(close);
+    // The process then knows the key, so the Step shares a statement.
+    await driver.open((view) => openStep(view, stepIntent("first")));
+    if (run === settleTorn) await openTorn(driver);
+    const happened = proxy.cutAt(text, "after");
+    expect(await run(driver)).toMatchObject({ isUnsure: true });
+    await happened;
+    expect(pauses).toEqual([20, 40]);
+    expect((await peer.steps.list({ organizationId: null }, page)).data).toHaveLength(2);
   },
 );
 
