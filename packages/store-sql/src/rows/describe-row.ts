@@ -25,7 +25,7 @@ type ColumnOf<Value> =
   | readonly Value[];
 
 /** The rows of a table: their columns, and both directions between a record and its row. */
-interface RowDescription<Record> {
+export interface RowDescription<Record> {
   readonly columns: readonly string[];
   /** The record as the parameters of its row. */
   toRow(record: Record): SqlParameters;
