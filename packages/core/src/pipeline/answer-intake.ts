@@ -82,31 +82,9 @@ function createBounds(
   let embedded: Set<number> | null = null;
   let speaking: TextDelta["type"] | null = null;
   let parts = 0;
-  let toolCalls = 0;
-  let labelLength = 0;
-  let values = 0;
   // Most answers have no tool calls.
-  let scans: Map<number, JsonScan> | null = null;
+  let calls: CallBounds | null = null;
 
-  function beginCall({ index, id, name }: CallStarted): ProviderError | null {
-    if (id === "" || name === "")
-      return invalid("The provider's answer has a tool call without an id or a name.");
-    labelLength += id.length + name.length;
-    if (Math.max(id.length, name.length) > maxCallLabelLength || labelLength > limits.answerBytes)
-      return beyond("answer_too_large");
-    if (++toolCalls > limits.tools) return beyond("too_many_tool_calls");
-    scans ??= new Map();
-    scans.set(index, scans.get(index) ?? new JsonScan());
-    return begin(null);
-  }
-  /** Some clients send arguments back as JSON in a body, which has these bounds. */
-  function addArguments(index: number, piece: string): ProviderError | null {
-    const scan = scans?.get(index);
-    if (!scan) return null;
-    values += scan.add(piece);
-    if (scan.deepest > limits.depth) return beyond("too_deep");
-    return values > limits.values / 2 ? beyond("too_many_values") : null;
-  }
   function begin(type: TextDelta["type"] | null): ProviderError | null {
     speaking = type;
     return ++parts > limits.answerParts ? beyond("too_many_parts") : null;
@@ -119,9 +97,10 @@ function createBounds(
         case "refusal-delta":
           return event.text === "" || speaking === event.type ? null : begin(event.type);
         case "tool-call-started":
-          return beginCall(event);
+          calls ??= new CallBounds(limits);
+          return calls.begin(event) ?? begin(null);
         case "tool-call-delta":
-          return addArguments(event.index, event.arguments);
+          return calls?.add(event.index, event.arguments) ?? null;
         case "logprobs":
           if (!isShallow(event.logprobs, limits.depth)) return beyond("too_deep");
           if (isKept) logprobBytes += jsonBytes(event.logprobs);
@@ -149,6 +128,39 @@ function createBounds(
       }
     },
   };
+}
+
+/** The bounds of one answer's tool calls, so that clients can send them back. */
+class CallBounds {
+  readonly #limits: AnswerLimits;
+  readonly #scans = new Map<number, JsonScan>();
+  #begun = 0;
+  #labelLength = 0;
+  #values = 0;
+
+  constructor(limits: AnswerLimits) {
+    this.#limits = limits;
+  }
+
+  begin({ index, id, name }: CallStarted): ProviderError | null {
+    if (id === "" || name === "")
+      return invalid("The provider's answer has a tool call without an id or a name.");
+    this.#labelLength += id.length + name.length;
+    const isLong = Math.max(id.length, name.length) > maxCallLabelLength;
+    if (isLong || this.#labelLength > this.#limits.answerBytes) return beyond("answer_too_large");
+    if (++this.#begun > this.#limits.tools) return beyond("too_many_tool_calls");
+    this.#scans.set(index, this.#scans.get(index) ?? new JsonScan());
+    return null;
+  }
+
+  /** Some clients send arguments back as JSON in a body, which has these bounds. */
+  add(index: number, piece: string): ProviderError | null {
+    const scan = this.#scans.get(index);
+    if (!scan) return null;
+    this.#values += scan.add(piece);
+    if (scan.deepest > this.#limits.depth) return beyond("too_deep");
+    return this.#values > this.#limits.values / 2 ? beyond("too_many_values") : null;
+  }
 }
 
 function isTooMuchState({ values, bytes, sealedTexts }: StateSize): boolean {
@@ -323,6 +335,10 @@ function returnableFields(fields: StateFields, keys: number): StateFields {
 type AnswerStarted = Extract<CompletionEvent, { type: "answer-started" }>;
 
 function wellFormedLabels(event: AnswerStarted): AnswerStarted {
-  const wellFormed = Object.entries(event).map(([name, label]) => [name, label.toWellFormed()]);
-  return { ...Object.fromEntries(wellFormed), type: event.type };
+  const { type, ...labels } = event;
+  if (Object.values(labels).every((label) => label.isWellFormed())) return event;
+  const wellFormed = Object.entries(labels).map(
+    ([name, label]) => [name, label.toWellFormed()] as const,
+  );
+  return { type, ...Object.fromEntries<string>(wellFormed) };
 }
