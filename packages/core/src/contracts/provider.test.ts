@@ -57,6 +57,11 @@ describe("the arguments of a request's tool calls", () => {
     expect(read(many)).toHaveLength(60_000);
     expect(read(many)).toBeUndefined();
     expect(read("[1]")).toEqual([1]);
+    const digits = (count: number): string => `[${"12345678901234567890,".repeat(count)}1]`;
+    expect(createArgumentsReader()(digits(26_000))).toBeUndefined();
+    expect(createArgumentsReader()(digits(24_000))).toHaveLength(24_001);
+    const fraction = `[${"0.30000000000000004,".repeat(90_000)}1]`;
+    expect(createArgumentsReader()(fraction)).toHaveLength(90_001);
     expect(read("[".repeat(100_001) + "]".repeat(100_001))).toBeUndefined();
   });
 });

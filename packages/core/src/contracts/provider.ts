@@ -4,7 +4,7 @@ import type { EmbeddingRequest } from "../domain/embedding.ts";
 import type { Message } from "../domain/message.ts";
 import type { ConnectionOwnership, TargetStrategy } from "../domain/policy-decision.ts";
 import { errorText, quotesSecret } from "../domain/provider-error-text.ts";
-import { parseWithDigits } from "../kernel/json-guard.ts";
+import { isExact, parseWithDigits } from "../kernel/json-guard.ts";
 import { type JsonBounds, measureJson } from "../kernel/measure-json.ts";
 import type { Json } from "../kernel/stable-json.ts";
 
@@ -360,22 +360,27 @@ export function isTooMuchJson(text: string): boolean {
 
 /** How many values are parsed at most in the arguments of one request's tool calls. */
 const maxArgumentValues = 100_000;
+/** Keeping digits takes this much longer. */
+const costOfDigits = 4;
 
 /**
  * Creates a function that parses the arguments of one request's tool calls, for providers that send them as values. It
  * returns undefined for arguments that aren't JSON, that exceed the limits of `isTooMuchJson`, or that have more than 100,000
  * values together with those read before. Send such arguments as text. Numbers that would lose digits are read as
- * `parseWithDigits` reads them.
+ * `parseWithDigits` reads them; with one, all values count four times.
  */
 export function createArgumentsReader(): (text: string) => Json | undefined {
   let values = maxArgumentValues;
   return (text) => {
     const measure = measureJson(text, { ...bounds, values });
     if (measure === null) return undefined;
-    values -= measure.values;
+    const losesDigits = measure.longNumbers.some((number) => !isExact(number));
+    const cost = measure.values * (losesDigits ? costOfDigits : 1);
+    if (cost > values) return undefined;
+    values -= cost;
     try {
-      const value: Json = JSON.parse(text);
-      return measure.longNumbers.length === 0 ? value : parseWithDigits(text);
+      const value: Json = losesDigits ? parseWithDigits(text) : JSON.parse(text);
+      return value;
     } catch {
       return undefined;
     }

@@ -63,7 +63,7 @@ function isNumeric(code: number): boolean {
 }
 
 /** Whether a number can be read exactly: an integer keeps its digits, and no number becomes infinite. */
-function isExact(text: string, start = 0, end = text.length): boolean {
+export function isExact(text: string, start = 0, end = text.length): boolean {
   // Even 9e99 is not too large.
   if (end - start < 5) return true;
   const token = text.slice(start, end);

@@ -11,7 +11,7 @@ export interface AnswerShape {
   readonly pieces: () => Iterable<string>;
 }
 
-const { answerParts, depth, tools, upstreamBytes, upstreamEventBytes } = defaultLimits;
+const { answerParts, depth, tools, upstreamBytes, upstreamEventBytes, values } = defaultLimits;
 const streamHead = head("content-type: text/event-stream", "connection: close");
 const plainHead = head("content-type: application/json", "connection: close");
 const frame = 4_096;
@@ -55,6 +55,10 @@ const call = (index: number, written: string): object => ({
   id: `call_${index}`,
   function: { name: "f", arguments: written },
 });
+/** A text of this many escaped line feeds. */
+const escaped = (count: number): string => JSON.stringify({ a: "\n".repeat(count) });
+const table = (members: number): string =>
+  JSON.stringify(Object.fromEntries(Array.from({ length: members }, (_, at) => [`k${at}`, at])));
 /** A tool call with the most state that is kept for it. */
 export const restoredShape = "plain: a tool call with the most values of state";
 
@@ -96,6 +100,9 @@ export const answerShapes: Readonly<Record<string, AnswerShape>> = {
   ),
   "tool calls with long numbers": streamed(4, (index) =>
     delta({ tool_calls: [call(index, `{"a":1${"0".repeat(upstreamEventBytes - frame)}}`)] }),
+  ),
+  "tool arguments of escapes in the largest events": streamed(2, (index) =>
+    delta({ tool_calls: [call(index, escaped(upstreamEventBytes / 3 - frame))] }),
   ),
   "many parts after a call without an end": streamed(answerParts, (index) =>
     delta(
@@ -194,6 +201,12 @@ export const answerShapes: Readonly<Record<string, AnswerShape>> = {
         call(index, `["${"x".repeat(whole / tools - 200)}"]`),
       ),
     }),
+  ),
+  "plain: tool arguments of escapes": plain(() =>
+    JSON.stringify({ tool_calls: [call(0, escaped(whole / 3))] }),
+  ),
+  "plain: tool arguments of the most members": plain(() =>
+    JSON.stringify({ tool_calls: [call(0, table(0.49 * values))] }),
   ),
   "plain: more tool calls than allowed": plain(
     () =>
