@@ -181,6 +181,23 @@ describe("the content of a body", () => {
     expect(error).toContain("not valid JSON");
   });
 
+  it("keeps the digits of what a model wrote, in a body of any size", async () => {
+    const wide = { ...defaultLimits };
+    const input = '{"id":12345678901234567890,"__proto__":-1e999,"\u{10000}":["\u{10000}1"]}';
+    for (const padding of ["", "x".repeat(100_000)]) {
+      const body = `{"messages":[{"input":${input}}],"padding":"${padding}"}`;
+      expect(JSON.stringify(await readJson(post({ body }), wide))).toBe(body);
+    }
+  });
+
+  it.each(["012345678901234567890", "12345678901234567890.", "--1234567890", "1e400e5", "1e999,"])(
+    "rejects %s among what a model wrote",
+    async (number) => {
+      const body = `{"messages":[{"input":{"id":${number}}}]}`;
+      expect((await refusal(post({ body }))).code).toBe("invalid_json");
+    },
+  );
+
   it("leaves Object.prototype unchanged (S32)", async () => {
     const before = Object.getOwnPropertyNames(Object.prototype);
     const body = '{"tool":{"parameters":{"__proto__":{"isAdmin":true}}}}';

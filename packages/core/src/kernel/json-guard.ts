@@ -39,7 +39,7 @@ export function guardJson(text: string, rules: JsonRules): JsonFault | null {
       levels.close();
     } else if (code === minus || isDigit(code)) {
       const end = numberEnd(text, at);
-      if (!isExact(text, at, end)) kind = levels.longNumber();
+      if (!isExact(text, at, end)) kind = levels.longNumber(at, end);
       at = end - 1;
     }
     if (kind !== null) return { kind, path: levels.path() };
@@ -75,13 +75,10 @@ export function isExact(text: string, start = 0, end = text.length): boolean {
 const rawJson: unknown = Reflect.get(JSON, "rawJSON");
 
 /** Creates a value that `JSON.stringify` writes as this number; null where the engine can't. */
-const rawNumber =
+export const rawNumber =
   typeof rawJson === "function"
     ? (source: string): unknown => Reflect.apply(rawJson, JSON, [source])
     : null;
-
-/** Whether `parseWithDigits` can keep all digits. */
-export const keepsDigits = rawNumber !== null;
 
 /**
  * Parses JSON like `JSON.parse`, but numbers that can't be read exactly become objects that `JSON.stringify` writes as they
@@ -109,8 +106,8 @@ export interface JsonRules {
   readonly schemaDepth: number;
   /** The limit that applies to each member, counted from it. */
   readonly freeForm: ReadonlyMap<string, "depth" | "schemaDepth">;
-  /** Called for each number inside a free-form member that can't be read exactly. Without it, that is a fault there too. */
-  readonly noteLongNumber?: (() => void) | undefined;
+  /** Called for each number inside a free-form member that can't be read exactly. Otherwise, that is a fault. */
+  readonly noteLongNumber?: ((start: number, end: number) => void) | undefined;
   /** Members of one object. Free-form members that `depth` limits were written by a model and may have any number. */
   readonly keys: number;
   /** Values in the whole text: objects, arrays and everything between commas. */
@@ -189,10 +186,12 @@ class JsonLevels {
     return null;
   }
 
-  longNumber(): JsonFaultKind | null {
+  longNumber(start: number, end: number): JsonFaultKind | null {
     const { noteLongNumber } = this.#rules;
-    if (noteLongNumber === undefined || this.#level?.isFreeForm !== true) return "number";
-    noteLongNumber();
+    // A string could be a key.
+    if (noteLongNumber === undefined || this.#level?.isFreeForm !== true || this.expectsKey())
+      return "number";
+    noteLongNumber(start, end);
     return null;
   }
 

@@ -85,6 +85,8 @@ const toolUse = (index: number, given: object): object => ({
 const deep = (depth: number): string => `${"[".repeat(depth)}1${"]".repeat(depth)}`;
 const wide = (width: number): object =>
   Object.fromEntries(times(width, (index) => [`k${index}`, { type: "string" }]));
+const tableOfLongNumbers = (members: number): string =>
+  `{${times(members, (index) => `"k${index}":1234567890123456789`).join(",")}}`;
 const image = (bytes: number): object => ({
   type: "image_url",
   image_url: { url: `data:image/png;base64,${"A".repeat(bytes)}` },
@@ -316,6 +318,15 @@ export const requestShapes: readonly RequestShape[] = [
           { role: "assistant", content: [toolUse(0, { list: times(values - 200, () => 1) })] },
         ],
       }).replace("[1,", "[1234567890123456789,"),
+  },
+  {
+    ...anthropic("tool input of the most members, with long numbers", () => ({})),
+    body: () =>
+      JSON.stringify({
+        model,
+        max_tokens: 1_000,
+        messages: [user("Hi"), { role: "assistant", content: [toolUse(0, { a: "TABLE" })] }],
+      }).replace('"TABLE"', tableOfLongNumbers(values - 200)),
   },
   anthropic("tool input of many members, call by call", () => ({
     messages: times(6, (message) => [
