@@ -66,25 +66,16 @@ function noteSettled({ steps }: KnownRows, { organizationId, stepId }: HoldRecor
 }
 
 /** Keeps only a few fields, because the entry outlives its request. */
-function responseOf({
-  organizationId,
-  userId,
-  keyId,
-  stepId,
-  expiresAt,
-  builtOn,
-  idempotencyKeySha256,
-  messages,
-  inherited,
-}: ResponseRecord): ViewedResponse {
+function responseOf(response: ResponseRecord): ViewedResponse {
+  const { messages, inherited } = response;
   return {
-    organizationId,
-    userId,
-    keyId,
-    stepId,
-    expiresAt,
-    builtOn,
-    idempotencyKeySha256,
+    organizationId: response.organizationId,
+    userId: response.userId,
+    keyId: response.keyId,
+    stepId: response.stepId,
+    expiresAt: response.expiresAt,
+    builtOn: response.builtOn,
+    idempotencyKeySha256: response.idempotencyKeySha256,
     keptBytes: messages.length + inherited.length,
   };
 }
