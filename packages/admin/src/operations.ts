@@ -49,7 +49,7 @@ const keys = {
   "keys.revokeOfUser": operation({
     method: "POST",
     path: "/keys/revoke",
-    summary: "Revokes all keys of a user, and returns their number.",
+    summary: "Revokes all keys of a user, and returns how many it revoked.",
     role: "operator",
     input: membersOf(ofUser),
     output: records.revokedKeys,

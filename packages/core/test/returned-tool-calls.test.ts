@@ -18,7 +18,7 @@ const called = (text: string, over: Partial<Call> = {}): Call => ({
   ...over,
 });
 
-/** A gateway whose provider answers every call with these tool calls, which arrive piece by piece. */
+/** A gateway whose provider answers every request with these tool calls, which arrive piece by piece. */
 async function calling(calls: readonly Call[]): Promise<TestGateway> {
   const odd: Provider = {
     ...scriptedProvider().at("odd"),
@@ -296,7 +296,7 @@ describe("the tool calls of an answer", () => {
     }
   });
 
-  it("are sent back by any client, whatever a provider wrote, unless the answer fails", async () => {
+  it("can be sent back by any client, whatever a provider wrote, unless the answer fails", async () => {
     const label = fc.oneof(
       fc.string({ unit: "binary", minLength: 1, maxLength: 400 }),
       fc.constantFrom("\ud83d", "x".repeat(300), "x".repeat(longest)),

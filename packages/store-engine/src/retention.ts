@@ -57,8 +57,8 @@ export function sweepResponses(
 }
 
 /**
- * How many kept responses, with how many bytes, a change removes in addition to those it was asked to remove. The sweep
- * removes the rest.
+ * The maximum number of kept responses, and of their bytes, that a change removes in addition to those it was asked to
+ * remove. The sweep removes the rest.
  */
 const maxKeptRemoved = 32;
 const maxKeptBytesRemoved = 1_048_576;

@@ -6,7 +6,7 @@ export interface AttemptCorrection {
   readonly correction: Correction;
 }
 
-/** A Step with its corrections. Those of one attempt are in the order given. */
+/** A Step with its corrections. Those of one attempt stay in the given order. */
 export function withCorrections<
   One extends { readonly attempts: readonly Pick<Attempt, "number" | "corrections">[] },
 >(step: One, corrections: readonly AttemptCorrection[]): One {

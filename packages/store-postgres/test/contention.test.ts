@@ -51,7 +51,7 @@ it("rejects after 2 seconds without a connection, or at once behind 256 waiting 
   ).toHaveLength(1);
 }, 10_000);
 
-it("tells how many calls wait for a connection and for a statement", async () => {
+it("reports how many calls wait for a connection and for a statement", async () => {
   const { store, pool } = await openOn({ max: 1 });
   await store.openStep(stepIntent("open"));
   const taken = await pool.connect();

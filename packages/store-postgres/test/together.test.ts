@@ -35,7 +35,7 @@ function next(of: string, name: string): StepIntent {
   return { ...intent, transcript: { ...intent.transcript, sessionId: `session of ${of}` } };
 }
 
-/** When the statements began that have waited for locks for some time, once there are this many. */
+/** Waits until this many statements have waited for locks for some time. Returns when they began. */
 function startsOfLocked(schema: string, count = 1): Promise<readonly string[]> {
   return withClient(async (client) => {
     for (;;) {
@@ -49,7 +49,7 @@ function startsOfLocked(schema: string, count = 1): Promise<readonly string[]> {
   });
 }
 
-/** Whether a round succeeds in time. On a machine that stalls, a statement may give up its lock before others are even sent. */
+/** Whether one of three rounds succeeds. If the machine stalls, a statement may time out before others are even sent. */
 async function inTime(round: (name: string) => Promise<boolean>): Promise<boolean> {
   for (let at = 1; at < 3; at++) if (await round(`round ${at}`)) return true;
   return round("last round");

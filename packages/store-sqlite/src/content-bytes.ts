@@ -5,14 +5,14 @@ import type { SqliteConnection } from "./connection.ts";
 const responseBytes = "length(body) + length(input) + length(messages) + length(inherited)";
 const claimBytes = "coalesce(length(body), 0)";
 
-/** The sizes of rows that are removed. The length of bytes is read without them. */
+/** The sizes of rows that are removed or hidden. SQLite reads the length of a content without the content. */
 export const sizeStatements = {
   response: `SELECT ${responseBytes} AS bytes FROM responses
     WHERE organization_id = :organization_id AND id = :id`,
   claim: `SELECT ${claimBytes} AS bytes FROM claims
     WHERE organization_id = :organization_id AND key_id = :key_id AND endpoint = :endpoint
       AND idempotency_key = :idempotency_key`,
-  /** Of all that a sweep removes next, in its order. */
+  /** The sizes of the rows that a sweep removes next, in its order. */
   expiredResponses: `SELECT ${responseBytes} AS bytes
     FROM responses WHERE expires_at > ${keptExpiry} AND expires_at <= :at
     ORDER BY expires_at, organization_id, id LIMIT :limit`,
@@ -20,7 +20,7 @@ export const sizeStatements = {
     ORDER BY expires_at, organization_id, key_id, endpoint, idempotency_key LIMIT :limit`,
 } as const;
 
-/** The bytes of content that a change, which was not carried out yet, writes or overwrites. */
+/** The bytes of content that a change will write or overwrite. Reads the rows as they are before the change. */
 export function contentBytesOf(change: Change, reads: Pick<SqliteConnection, "get">): number {
   return change.reduce((sum, operation) => sum + bytesOf(operation, reads), 0);
 }
@@ -49,7 +49,7 @@ function sizeIn(row: unknown): number {
   return row === undefined ? 0 : readRow(row).integer("bytes");
 }
 
-/** Bytes that a sweep removes in one transaction; a larger row goes alone. SQLite overwrites all of them, and everything waits. */
+/** Bytes that a sweep removes in one transaction; a larger row goes alone. SQLite overwrites them while all else waits. */
 const maxRemovedBytes = 1_048_576;
 
 /** The responses and claims that a sweep removes next: those that expired by `at`, at most `limit`. */

@@ -39,7 +39,7 @@ interface QueuedWrite {
 type CommitLater = (members: QueuedWrite[]) => Promise<void>;
 
 const maxGroupSize = 50;
-/** A group takes no more writes after it wrote or overwrote this many bytes of content. The event loop waits for the disk. */
+/** A group that has written or overwritten this many bytes takes no more writes: the event loop waits for the disk. */
 const maxGroupBytes = 4_194_304;
 const maxQueueLength = 10_000;
 

@@ -120,7 +120,7 @@ it("removes the messages that were kept for a large history in turns", async () 
   expect(new Set(turns).size).toBe(turns.length);
 });
 
-it("deletes few large responses at once", async () => {
+it("deletes only a few large responses in one transaction", async () => {
   const { store, turns, bytes } = await openStore();
   const ids = ["a", "b", "c", "d", "e", "f", "g", "h"];
   for (const id of ids) await storeResponse(store, id, Buffer.alloc(600_000, "a"));

@@ -94,14 +94,14 @@ export function responseChainTests(test: ContractTest): void {
     expect(await historyOf(store, intents.owner, beside.id)).toBe(expected);
   });
 
-  test("removes at most 1 MiB of messages that were kept for a response with it, and sweeps the others", async ({
+  test("removes a response with at most 1 MiB of the messages that were kept for it, and sweeps the rest", async ({
     store,
     intents,
   }) => {
     const { chain, remove } = createResponseBuilder(store, intents);
     const { ids } = await chain(4, () => ({ messages: [user("a".repeat(600_000))] }));
     for (const id of ids) expect(await remove(id)).toBe(true);
-    // The deletion removed the last two.
+    // The last deletion removed two responses.
     expect(await store.responses.sweep({ at: 1, limit: 9 })).toBe(1);
     expect(await store.responses.sweep({ at: 1, limit: 9 })).toBe(0);
   });

@@ -360,14 +360,14 @@ export function isTooMuchJson(text: string): boolean {
 
 /** How many values are parsed at most in the arguments of one request's tool calls. */
 const maxArgumentValues = 100_000;
-/** Keeping digits takes this much longer. */
+/** Parsing takes this many times as long if it keeps digits. */
 const costOfDigits = 4;
 
 /**
  * Creates a function that parses the arguments of one request's tool calls, for providers that send them as values. It
  * returns undefined for arguments that aren't JSON, that exceed the limits of `isTooMuchJson`, or that have more than 100,000
- * values together with those read before. Send such arguments as text. Numbers that would lose digits are read as
- * `parseWithDigits` reads them; with one, all values count four times.
+ * values together with those read before. Send such arguments as text. A number that would lose digits becomes an
+ * object that `JSON.stringify` writes as that number. Each value of arguments with such a number counts as four.
  */
 export function createArgumentsReader(): (text: string) => Json | undefined {
   let values = maxArgumentValues;

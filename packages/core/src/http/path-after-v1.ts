@@ -4,9 +4,9 @@
 const irregular = /\/\/|;|\\|\/\.{1,2}(?:\/|$)|\/$/;
 
 /**
- * The part of a URL's path after its last `/v1/`, undecoded: `chat/completions`. All that follows `/v1/models/` is the id of
- * a model, which may have a `/v1/` of its own. Null if the path has no `/v1/`, ends there, or could be understood in two
- * ways.
+ * The part of a URL's path after its last `/v1/`, undecoded: `chat/completions`. Everything after the first `/v1/models/` is
+ * the id of a model, which may itself contain `/v1/`. Null if the path has no `/v1/`, ends there, or could be understood in
+ * two ways.
  */
 export function pathAfterV1(url: string): string | null {
   const path = pathOf(url);
@@ -14,7 +14,7 @@ export function pathAfterV1(url: string): string | null {
   return after("/v1/", path, model < 0 ? path.lastIndexOf("/v1/") : model);
 }
 
-/** The part after the last occurrence of another mark, such as `/admin/v1/`. */
+/** The part of a URL's path after the last occurrence of another mark, such as `/admin/v1/`. */
 export function pathAfter(mark: string, url: string): string | null {
   const path = pathOf(url);
   return after(mark, path, path.lastIndexOf(mark));

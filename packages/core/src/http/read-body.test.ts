@@ -181,7 +181,7 @@ describe("the content of a body", () => {
     expect(error).toContain("not valid JSON");
   });
 
-  it("keeps the digits of what a model wrote, in a body of any size", async () => {
+  it("keeps the digits in JSON that a model wrote, in a body of any size", async () => {
     const wide = { ...defaultLimits };
     const input = '{"id":12345678901234567890,"__proto__":-1e999,"\u{10000}":["\u{10000}1"]}';
     for (const padding of ["", "x".repeat(100_000)]) {
@@ -191,7 +191,7 @@ describe("the content of a body", () => {
   });
 
   it.each(["012345678901234567890", "12345678901234567890.", "--1234567890", "1e400e5", "1e999,"])(
-    "rejects %s among what a model wrote",
+    "rejects the number %s in JSON that a model wrote",
     async (number) => {
       const body = `{"messages":[{"input":{"id":${number}}}]}`;
       expect((await refusal(post({ body }))).code).toBe("invalid_json");

@@ -8,7 +8,7 @@ import { guardJson, type JsonFaultKind, rawNumber } from "../kernel/json-guard.t
 import type { GatewayRequest, RequestHeaders } from "./gateway-request.ts";
 import { requireJsonBody } from "./headers.ts";
 
-/** Members that contain JSON Schemas, or JSON that a model wrote: inputs of tools, and what SDKs parse of an answer. */
+/** Members that contain JSON Schemas, or JSON that a model wrote: inputs of tools, and values that SDKs parse from answers. */
 const freeForm = new Map([
   ["parameters", "schemaDepth"],
   ["schema", "schemaDepth"],
@@ -49,7 +49,7 @@ export function readBody(
 /**
  * Parses a body as a JSON object. Rejects bodies that are not JSON in UTF-8, are too large or too deep, or that another
  * reader could understand differently: duplicate keys, lost digits, halves of surrogate pairs. Numbers in JSON Schemas and
- * in what models wrote keep all their digits instead. Yields to other requests while it parses a large body. Throws or
+ * in JSON that a model wrote keep all their digits instead. Yields to other requests while it parses a large body. Throws or
  * rejects with a GatewayError: `request_too_large` or `invalid_json`.
  */
 export function parseBody(bytes: Buffer, limits: Limits): object | Promise<object> {
@@ -96,10 +96,10 @@ function requireImages(text: string, bytes: number, limits: Limits): void {
     );
 }
 
-/** Begins a string that means a number. No well-formed string begins with this half of a pair. */
+/** Marks a string that replaces a number: half of a surrogate pair, so no well-formed string begins with it. */
 const numberMark = "\udc00";
 
-/** Refuses a text with faults. Numbers of the client's own data whose digits must be kept become marked strings. */
+/** Throws if the text has faults. Returns it with marked strings in place of the numbers whose digits must be kept. */
 function requireSound(text: string, limits: Limits): string {
   let marked = "";
   let from = 0;
@@ -144,14 +144,14 @@ function orInvalid(read: () => unknown, text: string): unknown {
   try {
     return read();
   } catch (error) {
-    // The parser's own message quotes the text, so only its position is passed on. Marks have moved it.
+    // The parser's own message quotes the text, so only its position is passed on, unless marks have shifted it.
     const at = text.includes(numberMark) ? null : /at position (\d+)/.exec(String(error));
     const where = at ? ` (at character ${at[1]})` : "";
     throw invalid(`The request body is not valid JSON${where}.`);
   }
 }
 
-/** Marking and restoring take two turns, each shorter than `JSON.parse` with a reviver. */
+/** Marking and restoring numbers take two turns of the event loop, each shorter than `JSON.parse` with a reviver. */
 function restoreNumbers(value: unknown): unknown {
   if (typeof value === "string")
     return value.startsWith(numberMark) ? rawNumber?.(value.slice(1)) : value;

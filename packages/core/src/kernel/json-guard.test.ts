@@ -139,7 +139,7 @@ describe("guardJson", () => {
     expect(guardJson("[{},{},{}]", { ...rules, values: 4 })?.kind).toBe("values");
   });
 
-  it("limits only the values of JSON that a model wrote", () => {
+  it("limits the values but not the members of JSON that a model wrote", () => {
     const table = (member: string): string =>
       `{"calls":[{"${member}":{"a":{${Array.from({ length: 300 }, (_, index) => `"${index}":0`).join(",")}}}}]}`;
     expect(guardJson(table("input"), rules)).toBeNull();

@@ -106,9 +106,12 @@ export interface JsonRules {
   readonly schemaDepth: number;
   /** The limit that applies to each member, counted from it. */
   readonly freeForm: ReadonlyMap<string, "depth" | "schemaDepth">;
-  /** Called for each number inside a free-form member that can't be read exactly. Otherwise, that is a fault. */
+  /**
+   * Called with the place of each number inside a free-form member that can't be read exactly. Without it, and outside such
+   * members, that number is a fault.
+   */
   readonly noteLongNumber?: ((start: number, end: number) => void) | undefined;
-  /** Members of one object. Free-form members that `depth` limits were written by a model and may have any number. */
+  /** Members of one object. A model wrote the free-form members that `depth` limits, so only `values` limits theirs. */
   readonly keys: number;
   /** Values in the whole text: objects, arrays and everything between commas. */
   readonly values: number;
@@ -139,7 +142,7 @@ interface JsonFault {
 interface Level {
   readonly isObject: boolean;
   readonly isFreeForm: boolean;
-  /** The maximum depth inside this level, and the most members that it may have. */
+  /** The maximum depth inside this level, and its maximum number of members. */
   readonly maxDepth: number;
   readonly maxKeys: number;
   readonly keys: string[];
@@ -188,7 +191,7 @@ class JsonLevels {
 
   longNumber(start: number, end: number): JsonFaultKind | null {
     const { noteLongNumber } = this.#rules;
-    // A string could be a key.
+    // In the place of a key, a string instead of the number would be valid.
     if (noteLongNumber === undefined || this.#level?.isFreeForm !== true || this.expectsKey())
       return "number";
     noteLongNumber(start, end);

@@ -53,9 +53,9 @@ export function measureJson(text: string, bounds: JsonBounds): JsonMeasure | nul
   return { values, members, longNumbers };
 }
 
-/** Measures a JSON text that arrives in pieces. For malformed text, the result means nothing. */
+/** Measures a JSON text that arrives in pieces. For malformed text, the result has no meaning. */
 export class JsonScan {
-  /** How many objects and arrays are open, and how many were at most. */
+  /** How many objects and arrays are open, and the most that were open at once. */
   depth = 0;
   deepest = 0;
   #isInString = false;

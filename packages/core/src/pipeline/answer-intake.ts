@@ -130,7 +130,7 @@ function createBounds(
   };
 }
 
-/** The bounds of one answer's tool calls, so that clients can send them back. */
+/** Checks that clients can send one answer's tool calls back. */
 class CallBounds {
   readonly #limits: AnswerLimits;
   readonly #scans = new Map<number, JsonScan>();
@@ -203,7 +203,7 @@ function createEventSanitizer({ keys }: Pick<Limits, "keys">): {
 } {
   let waiting: TextDelta | null = null;
   // Most answers have neither tool calls nor state.
-  /** The waiting end of each call's arguments. A plain answer has no place for calls that never began. */
+  /** The unsent end of each call's arguments. A plain answer can't show a call that never began, so its events are dropped. */
   let ofCalls: Map<number, string> | null = null;
   /** One per tool call, and one for the message, which has no index. */
   let ofStates: Map<number | undefined, SurrogateJoiner> | null = null;

@@ -93,9 +93,9 @@ const maxSmallBatchSize = 8;
 /** Bytes and characters in one statement. A longer change goes alone. */
 const maxBatchLength = 1_048_576;
 /**
- * Statements that run at once: one, or two if this many changes wait, because a larger batch costs less for each change. One
- * that has run for this many milliseconds may wait for a lock, so it no longer counts. Each holds a connection that others
- * need, so in all only a few run.
+ * One statement runs at once, or two if `minWaiting` changes wait, because a larger batch costs less for each change. A
+ * statement that has run for `longRun` milliseconds may be waiting for a lock, so it no longer counts. Each holds a
+ * connection that others need, so at most `maxRunning` run.
  */
 const minWaiting = maxBatchSize;
 const longRun = 50;
@@ -106,7 +106,7 @@ const maxQueued = 256;
 /** The decisions that are written in batches. */
 export interface Batches<One extends PreparedDecision<One>> {
   add(waiting: PendingDecision<One>): void;
-  /** How many decisions wait for a statement. One of them may wait for its connection, and does not count. */
+  /** How many decisions wait for a statement. If the next statement waits for a connection, one of them doesn't count. */
   waiting(): number;
 }
 
@@ -133,7 +133,7 @@ export function createBatches<One extends PreparedDecision<One>>({
 }: BatchTransport<One>): Batches<One> {
   let queue: QueuedDecision<One>[] = [];
   let running = 0;
-  /** How many of them have run long. */
+  /** How many of them have run for `longRun`. */
   let long = 0;
   let latestRun = 0;
   let isBorrowing = false;

@@ -63,7 +63,7 @@ export interface Driver {
   alone<Result>(decide: Decide<Result>, how: Repeatable & Beginning): Promise<Result>;
   /** Answers a question without changing anything. */
   ask<Answer>(question: (view: View) => Answer): Promise<Answer>;
-  /** How many decisions wait for their turn. Those that wait for a connection do not count. */
+  /** How many decisions wait for their turn. Those that wait for a connection don't count. */
   waiting(): number;
 }
 

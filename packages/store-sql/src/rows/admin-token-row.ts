@@ -4,7 +4,7 @@ import { describeRow } from "./describe-row.ts";
 
 /** A token as its row stores it. */
 interface StoredToken extends Omit<AdminToken, "organizations" | "transcripts"> {
-  /** Null for all of them. */
+  /** Null for all organizations. */
   readonly organizations: readonly string[] | null;
   /** The data class up to which it may read transcripts. */
   readonly transcripts: string | null;

@@ -38,7 +38,7 @@ const full: Limit = {
 };
 const sparse: Limit = { ...full, budgetId: null, endsAt: null, models: null, per: null };
 
-it("names columns in snake case, or as told", () => {
+it("names columns in snake case, or by the given names", () => {
   const columns = ["id", "budget_id", "amount", "ends_at", "digest", "scope", "models", "per"];
   expect(rows.columns).toEqual(columns);
   expect(Object.keys(rows.toRow(full))).toEqual(columns);
@@ -48,7 +48,7 @@ it.each([full, sparse])("reads what it wrote", (record) => {
   expect(rows.fromRow(rows.toRow(record))).toEqual(record);
 });
 
-it("writes nothing for a JSON value that is null", () => {
+it("writes NULL for a JSON value that is null", () => {
   expect(rows.toRow(sparse)).toMatchObject({ scope: '{"each":"user"}', models: null });
 });
 

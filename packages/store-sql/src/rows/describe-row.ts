@@ -24,7 +24,7 @@ type ColumnOf<Value> =
   | "jsonOrNull"
   | readonly Value[];
 
-/** The rows of a table: their columns, and both directions between a record and its row. */
+/** The rows of a table: their columns, and the conversions between a record and its row. */
 export interface RowDescription<Record> {
   readonly columns: readonly string[];
   /** The record as the parameters of its row. */
@@ -35,7 +35,7 @@ export interface RowDescription<Record> {
 
 /**
  * Describes rows by the columns of their records' members. A column has the name of its member in snake case, or the one in
- * `names`. Reading and writing cost more than with code for each member, so the rows that requests write have such code.
+ * `names`. This is slower than code for each member, so the rows that requests write are built by such code.
  */
 export function describeRow<Record extends object>(
   members: { readonly [Member in keyof Record]-?: ColumnOf<Record[Member]> },
@@ -63,7 +63,7 @@ export function describeRow<Record extends object>(
   };
 }
 
-/** A name in camel case as a name in SQL. */
+/** Converts a name from camel case to snake case. */
 export function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

@@ -5,7 +5,7 @@ import { describeRow } from "./describe-row.ts";
 import { readRow } from "./row-reader.ts";
 import { fromHex } from "./session-row.ts";
 
-/** The rows that a stored response is read from, its content last. */
+/** The rows that stored responses are read from, with the content in the last columns. */
 export const responseRows = describeRow<StoredResponse>({
   id: "text",
   organizationId: "text",

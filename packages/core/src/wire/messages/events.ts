@@ -195,7 +195,7 @@ function thinkingIn(event: CompletionEvent): readonly SignedBlock[] {
 class CallInput {
   #text = "";
   readonly #scan = new JsonScan();
-  /** Null while there is only white space. */
+  /** Whether the text begins an object. Null while there is only white space. */
   #isObject: boolean | null = null;
   #isWhole: boolean | null = null;
 
@@ -208,7 +208,7 @@ class CallInput {
     return this.#isObject ? unsent : "";
   }
 
-  /** Returns the rest: an object, as in a plain answer. */
+  /** Returns the rest: text that begins no object becomes a member of one, as in a plain answer. */
   end(): string {
     return this.#isObject === false ? JSON.stringify({ arguments: this.#text }) : "";
   }
