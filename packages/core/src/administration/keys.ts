@@ -161,7 +161,7 @@ export interface Keys {
   /** Applies to the next request in every process. Running streams finish. @throws GatewayError `key_not_found`, `precondition_failed` */
   revoke(reference: KeyReference & IfMatch): Promise<KeyRecord>;
   /**
-   * Revokes all keys of the user that aren't revoked yet, newest first, 25 at a time, between which requests run. If it
+   * Revokes all keys of the user that aren't revoked yet, newest first. Other requests can run after every 25 of them. If it
    * fails, some keys may be revoked already, each with its record: call it again to revoke the rest. Keys that are created
    * after it began stay. Expired keys are revoked too, so a later expiry can't revive them. Returns the number of keys
    * that it revoked: `list` shows them, and `changes.list` shows each revocation.

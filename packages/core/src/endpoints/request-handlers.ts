@@ -42,9 +42,9 @@ export interface EndpointHandlers {
 /** Anything that bindings can mount: a gateway, the result of `gateway.as`, or the admin API. */
 export interface Mountable {
   /**
-   * Answers a request to any path that ends in one of the routes after its last `/v1/`. It has the signature of `fetch` and
-   * is bound, so you can pass it to an SDK, or to a server such as Bun's that passes itself as the second argument. Every
-   * failure becomes an answer, except if the caller aborts: then it rejects as `fetch` does.
+   * Answers a request to any path that ends in one of the routes. It has the signature of `fetch` and is bound, so you can
+   * pass it to an SDK, or to a server such as Bun's that passes itself as the second argument. Every failure becomes an
+   * answer, except if the caller aborts: then it rejects as `fetch` does.
    */
   readonly fetch: (input: Request | URL | string, init?: RequestInit) => Promise<Response>;
   /**
