@@ -39,6 +39,7 @@ function bytesOf({ write, row }: Operation, { get }: Pick<SqliteConnection, "get
         get(sizeStatements.response, { organization_id: row.organizationId, id: row.id }),
       );
     case "forget claim":
+    case "remove claim":
       return sizeIn(get(sizeStatements.claim, claimKeyToRow(row)));
     default:
       return 0;

@@ -135,6 +135,20 @@ it("deletes only a few large responses in one transaction", async () => {
   expect(new Set(turns).size).toBe(4);
 });
 
+it("replaces few large expired claims at once", async () => {
+  const { store, turns } = await openStore();
+  const ids = ["a", "b", "c", "d", "e", "f", "g", "h"];
+  for (const id of ids) await storeResponse(store, id, Buffer.alloc(1_048_576, "a"));
+  turns.length = 0;
+  const openings = ids.map((id) => {
+    const claim = { keySha256: digestHex(`key ${id}`), requestSha256: digestHex(id) };
+    return store.openStep({ ...stepIntent(`again ${id}`), endpoint: "responses", claim });
+  });
+  expect((await Promise.all(openings)).filter(({ opened }) => opened)).toHaveLength(8);
+  // Each overwrites an answer of 1 MiB, so four of them reach 4 MiB.
+  expect(turns).toHaveLength(2);
+});
+
 it("removes no more than its limit, and one row that is larger than all it may remove at once", async () => {
   const { store } = await openStore();
   for (const id of ["a", "b", "c"]) await storeResponse(store, id, Buffer.alloc(600_000, "a"));
