@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { OpenStepResult, StepIntent } from "@tollgate/core/store";
 import { expect, inject, it, onTestFinished } from "vitest";
@@ -178,6 +179,28 @@ it("opens the other Steps of a statement in which one fails", async () => {
   const ends = await Promise.allSettled(settlements.map((one) => store.settleStep(one)));
   expect(ends.map(({ status }) => status)).toEqual([...Array(9).fill("fulfilled"), "rejected"]);
 });
+
+it("leaves connections for other calls while many Steps wait long for locks", async () => {
+  const { schema, store } = await openStores();
+  const origins = names.slice(0, 30);
+  await Promise.all(origins.map((name) => store.openStep(stepIntent(name))));
+  let maxInUse = 0;
+  await withClient(async (client) => {
+    await client.query("BEGIN");
+    await client.query(`SELECT FROM ${schema}.sessions FOR UPDATE`);
+    const waiting: Promise<OpenStepResult>[] = [];
+    // Longer than two Steps, one after the other, wait for a lock.
+    for (const name of origins) {
+      waiting.push(store.openStep(next(name, `next to ${name}`)));
+      await pause(110);
+      maxInUse = Math.max(maxInUse, store.status().inUse);
+    }
+    await client.query("COMMIT");
+    for (const one of waiting) expect(await one).toMatchObject({ opened: true });
+  });
+  // Four statements, and four Steps that run alone.
+  expect(maxInUse).toBeLessThanOrEqual(8);
+}, 20_000);
 
 it("writes most Steps of a large statement together although one waits for a lock", async () => {
   const { schema, store } = await openStores();

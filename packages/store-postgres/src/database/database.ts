@@ -7,7 +7,7 @@ import { createDriver, type Driver, type DriverTransport } from "../driver/drive
 import { createAcquire } from "./acquire.ts";
 import type { PostgresPool } from "./client.ts";
 import { type Connection, createConnection, createPrepare, queryTimeouts } from "./connection.ts";
-import { PostgresFailure } from "./failure.ts";
+import { isLockTimeout, PostgresFailure } from "./failure.ts";
 import { migrate, requireSchema } from "./migrate.ts";
 import { createRetry, type Repeatable, type RetryTiming } from "./retry.ts";
 import { createQualify } from "./schema-name.ts";
@@ -185,11 +185,8 @@ export function createDatabase(options: DatabaseOptions): Database {
   };
 }
 
-/** SQLSTATE of a lock timeout. */
-const lockTimeout = "55P03";
-
 function unlessBusy(error: unknown): null {
-  if (error instanceof PostgresFailure && error.state === lockTimeout) return null;
+  if (isLockTimeout(error)) return null;
   throw error;
 }
 

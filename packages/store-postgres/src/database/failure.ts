@@ -34,15 +34,23 @@ export class PostgresFailure extends Error {
 
 /** SQLSTATE of a unique violation. */
 export const uniqueViolation = "23505";
+/** SQLSTATE of a lock timeout. */
+const lockTimeout = "55P03";
 
 /**
  * SQLSTATEs after which the whole change runs again: serialization, deadlock, lock or statement timeout, unique
  * violation.
  */
 const rolledBack: ReadonlySet<string> = new Set([
-  ...["40001", "40P01", "55P03", "57014"],
+  ...["40001", "40P01", "57014"],
+  lockTimeout,
   uniqueViolation,
 ]);
+
+/** Whether a statement gave up its wait for a lock. */
+export function isLockTimeout(error: unknown): boolean {
+  return error instanceof PostgresFailure && error.state === lockTimeout;
+}
 
 /** The server is starting, stopping, full or read-only. Another connection may reach it or its successor. */
 const unavailable = /^(08|57P|53|25006|25P0[34])/;

@@ -13,7 +13,7 @@ import {
   viewKnown,
 } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
-import { PostgresFailure } from "../database/failure.ts";
+import { isLockTimeout, PostgresFailure } from "../database/failure.ts";
 import type { Repeatable, Retry } from "../database/retry.ts";
 import { askFetching } from "./ask-fetching.ts";
 import {
@@ -152,8 +152,8 @@ export function createDriver(transport: DriverTransport): Driver {
                 ),
               reject,
             };
-            // After a timeout the lane limits how many run at once. Other failures have waited long enough.
-            if (failure === null || isTimeout(failure)) lane.run(work);
+            // A timeout or a lock may last, so the lane limits how many wait for it. Other failures have waited long enough.
+            if (failure === null || isTimeout(failure) || isLockTimeout(failure)) lane.run(work);
             else void work.run();
           },
           reject,
