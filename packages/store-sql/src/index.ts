@@ -58,5 +58,5 @@ export { viewKnown } from "./view/known-view.ts";
 export { noteChange } from "./view/note-change.ts";
 export type { Reads } from "./view/reads.ts";
 export { viewRows } from "./view/rows-view.ts";
-export { recentSessions, viewSessions } from "./view/session-reads.ts";
+export { recentSessions, viewSessions } from "./view/sessions-view.ts";
 export { type RowWrite, rowsOf, writes } from "./writes.ts";

@@ -15,7 +15,7 @@ import { responseStatements } from "../statements/response.ts";
 import { erasureStatements, retentionStatements } from "../statements/retention.ts";
 import { stepStatements } from "../statements/step.ts";
 import type { Reads } from "./reads.ts";
-import { viewSessions } from "./session-reads.ts";
+import { viewSessions } from "./sessions-view.ts";
 
 /** The reads that differ between the databases. */
 interface ReadRows {
