@@ -42,8 +42,7 @@ const lockTimeout = "55P03";
  * violation.
  */
 const rolledBack: ReadonlySet<string> = new Set([
-  ...["40001", "40P01", "57014"],
-  lockTimeout,
+  ...["40001", "40P01", lockTimeout, "57014"],
   uniqueViolation,
 ]);
 
