@@ -47,7 +47,7 @@ const ceilings: readonly Ceiling[] = [
     of: "promises",
     memory: 20,
     sqlite: 20,
-    postgres: 80,
+    postgres: 20,
     goal: 20,
   },
   {
@@ -55,7 +55,7 @@ const ceilings: readonly Ceiling[] = [
     of: "promisesPerEvent",
     memory: 0.1,
     sqlite: 0.1,
-    postgres: 1,
+    postgres: 0.1,
     goal: 0.2,
   },
   {

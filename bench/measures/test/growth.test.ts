@@ -43,11 +43,15 @@ describe("PostgreSQL", () => {
 
   function explainingClient(client: PostgresClient): PostgresClient {
     return {
-      query: async (query) => {
+      query(query, answered) {
         const { text, values = [] } = query;
         const explain = { text: `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values };
-        if (text.includes("LIMIT")) plans.push((await client.query(explain)).rows);
-        return client.query(query);
+        if (!text.includes("LIMIT")) return client.query(query, answered);
+        client.query(explain, (error, result) => {
+          if (!result) return answered(error, result);
+          plans.push(result.rows);
+          client.query(query, answered);
+        });
       },
       on: (event, listener) => client.on(event, listener),
       off: (event, listener) => client.off(event, listener),

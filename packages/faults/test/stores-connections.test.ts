@@ -128,10 +128,11 @@ function failing(
     on: (event, listener) => client.on(event, listener),
     off: (event, listener) => client.off(event, listener),
     release: (destroy) => client.release(destroy),
-    async query(query) {
-      if (left <= 0) return client.query(query);
+    query(query, answered) {
+      if (left <= 0) return client.query(query, answered);
       left--;
-      throw Object.assign(new Error("as it fails"), { severity: "ERROR", code: state });
+      const failure = Object.assign(new Error("as it fails"), { severity: "ERROR", code: state });
+      process.nextTick(answered, failure);
     },
   });
   return {

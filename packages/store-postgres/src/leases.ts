@@ -3,12 +3,13 @@ import { createRepositories, type SqlParameters } from "@tollgate/store-sql";
 import type { Database } from "./database/database.ts";
 import { databaseNow, postgresDialect } from "./database/postgres-dialect.ts";
 import { playTransaction, readLater, scriptsOn } from "./database/scripts.ts";
+import { ending, type Task } from "./database/task.ts";
 import { createTransaction } from "./database/transaction.ts";
 
 /** The lease operations, coordinated with the Steps that are being opened. */
 interface Leases extends Pick<Store, "renewLease" | "lapsedSteps"> {
   /** Opens a Step. Renewals that begin meanwhile wait for it, up to `maxOpening`. */
-  whileOpening<Result>(open: () => Promise<Result>): Promise<Result>;
+  whileOpening<Result>(open: Task<Result>): Task<Result>;
 }
 
 /**
@@ -42,13 +43,9 @@ export function createLeases(database: Database): Leases {
     postgresDialect,
   );
   return {
-    async whileOpening(open) {
+    whileOpening: (open) => (receiver) => {
       const since = openings.begin();
-      try {
-        return await open();
-      } finally {
-        openings.end(since);
-      }
+      ending(open, () => openings.end(since), receiver);
     },
     async renewLease(lease) {
       // A row that is written after the renewal that names its Step has the previous renewal's number, so the Step looks

@@ -8,6 +8,8 @@ import { createDatabase, type Database } from "./database/database.ts";
 import { postgresDialect } from "./database/postgres-dialect.ts";
 import { isSchemaName } from "./database/schema-name.ts";
 import { scriptsOn } from "./database/scripts.ts";
+import { mapped, promised, type Task } from "./database/task.ts";
+import type { DecisionOutcome } from "./driver/driver.ts";
 import { createLeases } from "./leases.ts";
 import {
   createResponseRepository,
@@ -108,23 +110,24 @@ export function postgresStore(source: PostgresSource, options: PostgresStoreOpti
     migrate: (mode) => database.migrate(mode),
     close: () => database.close(),
     status: () => database.status(),
-    openStep: (intent) =>
-      whileOpening(async () => (await driver.open((view) => openStep(view, intent))).result),
-    openAttempt: async (intent) =>
-      (await driver.settle((view) => openAttempt(view, intent))).result,
-    settleStep: async (settlement) => {
-      const { outcome } = settlement;
-      const { result, isUnsure } = await driver.settle((view) => settleStep(view, settlement));
-      // An earlier run of this call may have written the settlement that it finds.
-      return isUnsure && result.outcome === outcome ? { settled: true, outcome } : result;
+    openStep: (intent) => resultOf(whileOpening(driver.open((view) => openStep(view, intent)))),
+    openAttempt: (intent) => resultOf(driver.settle((view) => openAttempt(view, intent))),
+    settleStep: (settlement) => {
+      const settling = driver.settle((view) => settleStep(view, settlement));
+      return promised(
+        mapped(settling, ({ result, isUnsure }) => {
+          const { outcome } = settlement;
+          // An earlier run of this call may have written the settlement that it finds.
+          return isUnsure && result.outcome === outcome ? { settled: true, outcome } : result;
+        }),
+      );
     },
     correct: (intent) => {
       const { organizationId, stepId: id } = intent;
       const locks = { steps: [{ organizationId, id }] };
       return driver.alone((view) => correct(view, intent), { ...anyway, locks });
     },
-    recordRefusal: async (refusal) =>
-      (await driver.open((view) => recordRefusal(view, refusal))).result,
+    recordRefusal: (refusal) => resultOf(driver.open((view) => recordRefusal(view, refusal))),
     ...shared,
     ...leases,
     budgets: {
@@ -135,6 +138,10 @@ export function postgresStore(source: PostgresSource, options: PostgresStoreOpti
     steps: { ...shared.steps, sweep: (sweep) => sweepSteps(database, sweep) },
     responses: { ...shared.responses, ...createResponseRepository(database) },
   };
+}
+
+function resultOf<Result>(decision: Task<DecisionOutcome<Result>>): Promise<Result> {
+  return promised(mapped(decision, ({ result }) => result));
 }
 
 function openDatabase(source: PostgresSource, options: PostgresStoreOptions): Database {

@@ -12,6 +12,7 @@ import {
   stepSettlement,
 } from "../../store-engine/test/step-intents.ts";
 import { createDatabase } from "../src/database/database.ts";
+import { promised } from "../src/database/task.ts";
 import type { Driver } from "../src/driver/driver.ts";
 import { postgresStore } from "../src/index.ts";
 import { freshSchema, withClient } from "./databases.ts";
@@ -39,11 +40,11 @@ async function openBehindProxy() {
 }
 
 function openTorn(driver: Driver) {
-  return driver.open((view) => openStep(view, stepIntent("torn", [hold(10)])));
+  return promised(driver.open((view) => openStep(view, stepIntent("torn", [hold(10)]))));
 }
 
 function settleTorn(driver: Driver) {
-  return driver.settle((view) => settleStep(view, stepSettlement("torn")));
+  return promised(driver.settle((view) => settleStep(view, stepSettlement("torn"))));
 }
 
 it.each(["before", "after"] as const)(
@@ -103,7 +104,7 @@ it.each([
     });
     onTestFinished(close);
     // The process then knows the key, so the Step shares a statement.
-    await driver.open((view) => openStep(view, stepIntent("first")));
+    await promised(driver.open((view) => openStep(view, stepIntent("first"))));
     if (run === settleTorn) await openTorn(driver);
     const happened = proxy.cutAt(text, "after");
     expect(await run(driver)).toMatchObject({ isUnsure: true });

@@ -21,11 +21,14 @@ function poolOf(release: string): Pool {
           on: (event, listener) => client.on(event, listener),
           off: (event, listener) => client.off(event, listener),
           release: (destroy) => client.release(destroy),
-          query: ({ text, ...query }) =>
-            client.query({
-              ...query,
-              text: text.replace("current_setting('server_version_num')", `'${release}'`),
-            }),
+          query: ({ text, ...query }, answered) =>
+            client.query(
+              {
+                ...query,
+                text: text.replace("current_setting('server_version_num')", `'${release}'`),
+              },
+              answered,
+            ),
         });
       }),
   };

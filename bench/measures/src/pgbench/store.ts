@@ -117,9 +117,9 @@ export async function recordStatements(
 
 function listening(client: PostgresClient, hear: (query: PostgresQuery) => void): PostgresClient {
   return {
-    query: (query) => {
+    query(query, answered) {
       hear(query);
-      return client.query(query);
+      client.query(query, answered);
     },
     on: (event, listener) => client.on(event, listener),
     off: (event, listener) => client.off(event, listener),

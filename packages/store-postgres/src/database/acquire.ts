@@ -1,5 +1,6 @@
 import type { PostgresClient, PostgresPool } from "./client.ts";
 import { connectFailure, PostgresFailure } from "./failure.ts";
+import { ending, type Receiver, type Task } from "./task.ts";
 
 /** How many calls may wait for a connection, and for how many milliseconds. */
 const maxWaiting = 256;
@@ -16,41 +17,38 @@ export interface AcquiredClient {
 /** Takes connections from a pool, and limits how many calls wait and how long, whatever the pool's own limits. */
 export function createAcquire(pool: PostgresPool) {
   let waiting = 0;
-  return {
-    async acquire(): Promise<AcquiredClient> {
-      if (waiting >= maxWaiting)
-        throw new PostgresFailure(`${maxWaiting} calls wait for a connection already`);
-      waiting++;
-      try {
-        return await acquireFrom(pool);
-      } finally {
-        waiting--;
-      }
-    },
-    waiting: () => waiting,
+  const end = (): void => {
+    waiting--;
   };
+  const acquire: Task<AcquiredClient> = (receiver) => {
+    if (waiting >= maxWaiting)
+      return receiver.reject(
+        new PostgresFailure(`${maxWaiting} calls wait for a connection already`),
+      );
+    waiting++;
+    ending((taker) => acquireFrom(pool, taker), end, receiver);
+  };
+  return { acquire, waiting: () => waiting };
 }
 
-function acquireFrom(pool: PostgresPool): Promise<AcquiredClient> {
-  return new Promise((resolve, reject) => {
-    let isLate = false;
-    const timer = setTimeout(() => {
-      isLate = true;
-      reject(
-        new PostgresFailure(`no connection became free or opened within ${acquireTimeout} ms`, {
-          isTimeout: true,
-        }),
-      );
-    }, acquireTimeout);
-    pool.connect((error, client) => {
-      clearTimeout(timer);
-      if (!client) return reject(connectFailure(error));
-      // Listens at once: a connection may report an error as it opens, before a promise resolves.
-      const loan = acquired(client);
-      // The caller gave up, so the next one gets it.
-      if (isLate) loan.release();
-      else resolve(loan);
-    });
+function acquireFrom(pool: PostgresPool, { resolve, reject }: Receiver<AcquiredClient>): void {
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    reject(
+      new PostgresFailure(`no connection became free or opened within ${acquireTimeout} ms`, {
+        isTimeout: true,
+      }),
+    );
+  }, acquireTimeout);
+  pool.connect((error, client) => {
+    clearTimeout(timer);
+    if (!client) return reject(connectFailure(error));
+    // Listens at once: a connection may report an error as it opens.
+    const loan = acquired(client);
+    // The caller gave up, so the next one gets it.
+    if (isLate) loan.release();
+    else resolve(loan);
   });
 }
 

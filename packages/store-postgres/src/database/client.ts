@@ -14,7 +14,11 @@ export interface PostgresPool {
 
 /** A connection borrowed from a PostgresPool. */
 export interface PostgresClient {
-  query(query: PostgresQuery): Promise<PostgresResult>;
+  /** Uses a callback as well, so that a statement creates no promises. */
+  query(
+    query: PostgresQuery,
+    answered: (error: Error | null | undefined, result: PostgresResult | undefined) => void,
+  ): void;
   on(event: "error", listener: (error: Error) => void): unknown;
   off(event: "error", listener: (error: Error) => void): unknown;
   /** Returns it to the pool; `true` closes it instead. */

@@ -4,6 +4,7 @@ import type { AcquiredClient } from "./acquire.ts";
 import type { PostgresQuery, PostgresResult } from "./client.ts";
 import { queryFailure } from "./failure.ts";
 import { postgresDialect } from "./postgres-dialect.ts";
+import { attempt, mapped, promised, type Receiver, type Task } from "./task.ts";
 import { columnTypes, toParameter } from "./values.ts";
 
 /** How long an answer may take, in milliseconds. */
@@ -20,6 +21,8 @@ export interface Connection {
   run(text: string, parameters: SqlParameters): Promise<number>;
   get(text: string, parameters: SqlParameters): Promise<unknown>;
   all(text: string, parameters: SqlParameters): Promise<readonly unknown[]>;
+  /** Like `all`, as a task. */
+  rows(text: string, parameters: SqlParameters): Task<readonly unknown[]>;
   /** Like `all`, for a text that takes the parameters with these names from several objects, one after the other. */
   each(
     text: string,
@@ -73,41 +76,59 @@ export function createConnection(
     readonly commits: boolean;
   },
 ): Connection {
-  const send = async (query: PostgresQuery, mayCommit: boolean): Promise<PostgresResult> => {
-    try {
-      return await client.query({
-        query_timeout: queryTimeouts.statement,
-        ...query,
-        types: columnTypes,
-      });
-    } catch (error) {
-      const failure = queryFailure(error, mayCommit);
-      if (failure.kind.isLost) lose();
-      throw failure;
-    }
-  };
-  const prepared = (text: string, parameters: SqlParameters): Promise<PostgresResult> => {
-    const { query, names } = prepare(text);
-    return send({ ...query, values: valuesOf(names, parameters) }, commits);
-  };
+  const send =
+    (query: PostgresQuery, mayCommit: boolean): Task<PostgresResult> =>
+    (receiver) => {
+      // The callback may outlive the answer for a while, and must not keep all that waited for it.
+      let waiting: Receiver<PostgresResult> | null = receiver;
+      const answered = (error: unknown, result?: PostgresResult): void => {
+        const told = waiting;
+        waiting = null;
+        if (!told) return;
+        if (result && !error) attempt(({ resolve }) => resolve(result), told);
+        else {
+          const failure = queryFailure(error, mayCommit);
+          if (failure.kind.isLost) lose();
+          told.reject(failure);
+        }
+      };
+      const sent = { query_timeout: queryTimeouts.statement, ...query, types: columnTypes };
+      try {
+        client.query(sent, answered);
+      } catch (error) {
+        answered(error);
+      }
+    };
+  const prepared =
+    (text: string, parameters: SqlParameters): Task<PostgresResult> =>
+    (receiver) => {
+      const { query, names } = prepare(text);
+      send({ ...query, values: valuesOf(names, parameters) }, commits)(receiver);
+    };
+  const rows: Connection["rows"] = (text, parameters) => mapped(prepared(text, parameters), rowsOf);
   return {
-    run: async (text, parameters) => (await prepared(text, parameters)).rowCount ?? 0,
-    get: async (text, parameters) => (await prepared(text, parameters)).rows[0],
-    all: async (text, parameters) => (await prepared(text, parameters)).rows,
+    run: async (text, parameters) => (await promised(prepared(text, parameters))).rowCount ?? 0,
+    get: async (text, parameters) => (await promised(rows(text, parameters)))[0],
+    all: (text, parameters) => promised(rows(text, parameters)),
+    rows,
     async each(text, names, parameters) {
       const values = parameters.flatMap((one) => valuesOf(names, one));
-      return (await send({ ...prepare(text).query, values }, commits)).rows;
+      return promised(mapped(send({ ...prepare(text).query, values }, commits), rowsOf));
     },
     async query(text, parameters, longest = queryTimeouts.list) {
       const compiled = compileStatement(qualify(text), postgresDialect);
       const values = valuesOf(compiled.names, parameters);
       const query = { text: compiled.text, values, query_timeout: longest };
-      return (await send(query, commits)).rows;
+      return promised(mapped(send(query, commits), rowsOf));
     },
     async exec(sql, longest = queryTimeouts.statement) {
-      await send({ text: sql, query_timeout: longest }, sql === "COMMIT");
+      await promised(send({ text: sql, query_timeout: longest }, sql === "COMMIT"));
     },
   };
+}
+
+function rowsOf({ rows }: PostgresResult): readonly unknown[] {
+  return rows;
 }
 
 function valuesOf(names: readonly string[], parameters: SqlParameters): unknown[] {

@@ -11,6 +11,7 @@ import { isLockTimeout, PostgresFailure } from "./failure.ts";
 import { migrate, requireSchema } from "./migrate.ts";
 import { createRetry, type Repeatable, type RetryTiming } from "./retry.ts";
 import { createQualify } from "./schema-name.ts";
+import { ending, promised, type Task, taskOf } from "./task.ts";
 import { createTransaction, inTransaction, type Transaction, withSettings } from "./transaction.ts";
 
 /** The database as the verbs and the repositories use it. */
@@ -78,19 +79,25 @@ export function createDatabase(options: DatabaseOptions): Database {
   let isReady = false;
   let closing: Promise<void> | null = null;
 
-  const withConnection = async <Result>(
+  const lend =
+    <Result>(commits: boolean, use: (connection: Connection) => Task<Result>): Task<Result> =>
+    (receiver) =>
+      pooled.acquire({
+        resolve(client) {
+          inUse++;
+          const connection = createConnection(client, { prepare, qualify, commits });
+          const end = (): void => {
+            inUse--;
+            client.release();
+          };
+          ending((user) => use(connection)(user), end, receiver);
+        },
+        reject: receiver.reject,
+      });
+  const withConnection = <Result>(
     commits: boolean,
     use: (connection: Connection) => Promise<Result>,
-  ): Promise<Result> => {
-    const client = await pooled.acquire();
-    inUse++;
-    try {
-      return await use(createConnection(client, { prepare, qualify, commits }));
-    } finally {
-      inUse--;
-      client.release();
-    }
-  };
+  ): Promise<Result> => promised(lend(commits, (connection) => taskOf(() => use(connection))));
   const transact = <Result>(
     change: (transaction: Transaction, connection: Connection) => Promise<Result>,
   ): Promise<Result> =>
@@ -98,20 +105,23 @@ export function createDatabase(options: DatabaseOptions): Database {
       const transaction = createTransaction(connection, schema);
       return inTransaction(connection, () => change(transaction, connection));
     });
-  const whileOpen = async <Result>(call: () => Promise<Result>): Promise<Result> => {
-    if (closing) throw new PostgresFailure("the store is closed");
-    running++;
-    try {
-      return await call();
-    } finally {
-      if (--running === 0) end();
-    }
-  };
+  const whileOpen =
+    <Result>(task: Task<Result>): Task<Result> =>
+    (receiver) => {
+      if (closing) return receiver.reject(new PostgresFailure("the store is closed"));
+      running++;
+      const ended = (): void => {
+        if (--running === 0) end();
+      };
+      ending(task, ended, receiver);
+    };
   const check = (): Promise<void> =>
     tryAgain(
       () => withConnection(false, (connection) => requireSchema(connection, schema)),
       anyway,
     );
+  const migrateSchema = (): Promise<void> =>
+    tryAgain(() => transact((_, connection) => migrate(connection, schema, commit.create)), anyway);
   const ready = (): Promise<void> => {
     checked ??= check().then(
       () => {
@@ -124,8 +134,10 @@ export function createDatabase(options: DatabaseOptions): Database {
     );
     return checked;
   };
-  const onceReady = <Result>(call: () => Promise<Result>): Promise<Result> =>
-    whileOpen(isReady ? call : () => ready().then(call));
+  const onceReady = <Result>(task: Task<Result>): Task<Result> =>
+    whileOpen(isReady ? task : taskOf(() => ready().then(() => promised(task))));
+  const call = <Result>(work: () => Promise<Result>): Promise<Result> =>
+    promised(onceReady(taskOf(work)));
   const transactByIndex: DriverTransport["transact"] = (work) =>
     withConnection(false, (connection) =>
       inTransaction(connection, () => work(connection), byIndex),
@@ -133,14 +145,14 @@ export function createDatabase(options: DatabaseOptions): Database {
   const createdDriver = createDriver({
     commit,
     tryAgain,
-    withConnection: (use) => withConnection(true, use),
+    withConnection: (use) => lend(true, use),
     transact: transactByIndex,
   });
   const driver: Driver = {
-    open: (decide) => onceReady(() => createdDriver.open(decide)),
-    settle: (decide) => onceReady(() => createdDriver.settle(decide)),
-    alone: (decide, how) => onceReady(() => createdDriver.alone(decide, how)),
-    ask: (question) => onceReady(() => createdDriver.ask(question)),
+    open: (decide) => onceReady(createdDriver.open(decide)),
+    settle: (decide) => onceReady(createdDriver.settle(decide)),
+    alone: (decide, how) => call(() => createdDriver.alone(decide, how)),
+    ask: (question) => call(() => createdDriver.ask(question)),
     waiting: () => createdDriver.waiting(),
   };
 
@@ -149,24 +161,19 @@ export function createDatabase(options: DatabaseOptions): Database {
     driver,
     mayRearrange: options.migrate === "auto",
     migrate: (mode) =>
-      whileOpen(() =>
-        options.migrate === "check" || mode === "check"
-          ? check()
-          : tryAgain(
-              () => transact((_, connection) => migrate(connection, schema, commit.create)),
-              anyway,
-            ),
+      promised(
+        whileOpen(taskOf(options.migrate === "check" || mode === "check" ? check : migrateSchema)),
       ),
-    write: (change, repeatable) => onceReady(() => tryAgain(() => transact(change), repeatable)),
+    write: (change, repeatable) => call(() => tryAgain(() => transact(change), repeatable)),
     rearrange: (change) =>
-      onceReady(() =>
+      call(() =>
         transact(async (transaction, connection) => {
           await connection.exec(rearrangeTimeouts);
           return change(transaction, connection);
         }).catch(unlessBusy),
       ),
-    byIndex: (work) => onceReady(() => tryAgain(() => transactByIndex(work), anyway)),
-    read: (query) => onceReady(() => tryAgain(() => withConnection(true, query), anyway)),
+    byIndex: (work) => call(() => tryAgain(() => transactByIndex(work), anyway)),
+    read: (query) => call(() => tryAgain(() => withConnection(true, query), anyway)),
     close() {
       closing ??= new Promise<void>((resolve) => {
         end = resolve;

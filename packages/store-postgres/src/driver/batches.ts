@@ -1,6 +1,7 @@
 import type { RowName } from "@tollgate/store-engine";
 import type { Connection } from "../database/connection.ts";
 import { PostgresFailure } from "../database/failure.ts";
+import { ending, type Task } from "../database/task.ts";
 import type { Draft, Locks } from "./draft.ts";
 import { afterTimeout, isTimeout, type Lane, type Queued } from "./lane.ts";
 import { isSameRow } from "./lock-rows.ts";
@@ -112,11 +113,9 @@ export interface Batches<One extends PreparedDecision<One>> {
 
 /** Sends batches to the database. */
 export interface BatchTransport<One extends PreparedDecision<One>> {
-  readonly withConnection: <Result>(
-    use: (connection: Connection) => Promise<Result>,
-  ) => Promise<Result>;
+  readonly withConnection: (use: (connection: Connection) => Task<void>) => Task<void>;
   /** Writes the drafts in one statement and answers each. */
-  readonly send: (connection: Connection, drafts: readonly One[]) => Promise<void>;
+  readonly send: (connection: Connection, drafts: readonly One[]) => Task<void>;
   readonly underWay: RunningDrafts;
   readonly lane: Lane;
 }
@@ -149,48 +148,62 @@ export function createBatches<One extends PreparedDecision<One>>({
     dispatch();
     return drafts;
   };
-  const sendCounted = async (connection: Connection, drafts: readonly One[]): Promise<void> => {
-    let isLong = false;
-    const timer = setTimeout(() => {
-      isLong = true;
-      long++;
-      dispatch();
-    }, longRun);
-    try {
-      await send(connection, drafts);
-    } finally {
-      clearTimeout(timer);
-      if (isLong) long--;
-    }
-  };
-  const runBatch = async (): Promise<void> => {
-    const taken: { drafts: readonly One[] | null } = { drafts: null };
+  const counted =
+    (sending: Task<void>): Task<void> =>
+    (receiver) => {
+      let isLong = false;
+      const timer = setTimeout(() => {
+        isLong = true;
+        long++;
+        dispatch();
+      }, longRun);
+      const end = (): void => {
+        clearTimeout(timer);
+        if (isLong) long--;
+      };
+      ending(sending, end, receiver);
+    };
+  const runBatch = (): void => {
     const run = ++latestRun;
+    const taken: { drafts: readonly One[] | null } = { drafts: null };
     isBorrowing = true;
-    try {
-      await withConnection(async (connection) => {
-        taken.drafts = take();
-        if (taken.drafts.length > 0) await sendCounted(connection, taken.drafts);
-      });
-    } catch (error) {
-      const { drafts } = taken;
-      if (!drafts) isBorrowing = false;
-      if (drafts && drafts.length > maxSmallBatchSize && !isOfAll(error))
-        queue = [...drafts.map(({ waiting }) => queued(waiting, maxSmallBatchSize)), ...queue];
-      else for (const { waiting } of drafts ?? []) waiting.runAlone(failureOf(error, drafts));
-      if (isTimeout(error)) queue = afterTimeout(queue, { run, latestRun });
-      else if (!drafts) for (const { waiting } of queue.splice(0)) waiting.runAlone(error);
-    }
-    running--;
-    if (taken.drafts && taken.drafts.length > 0) underWay.remove(taken.drafts);
-    else dispatch();
+    const batch = withConnection((connection) => {
+      const drafts = take();
+      taken.drafts = drafts;
+      return drafts.length > 0 ? counted(send(connection, drafts)) : ({ resolve }) => resolve();
+    });
+    const end = (): void => {
+      running--;
+      if (taken.drafts && taken.drafts.length > 0) underWay.remove(taken.drafts);
+      else dispatch();
+    };
+    // Callers that have their answer go on first, so their next decisions share the next statement.
+    batch({
+      resolve: () => queueMicrotask(end),
+      reject(error) {
+        recover(error, { ...taken, run });
+        queueMicrotask(end);
+      },
+    });
+  };
+  /** Runs the decisions of a failed batch in another way. Without `drafts`, it had no connection. */
+  const recover = (
+    error: unknown,
+    { drafts, run }: { readonly drafts: readonly One[] | null; readonly run: number },
+  ): void => {
+    if (!drafts) isBorrowing = false;
+    if (drafts && drafts.length > maxSmallBatchSize && !isOfAll(error))
+      queue = [...drafts.map(({ waiting }) => queued(waiting, maxSmallBatchSize)), ...queue];
+    else for (const { waiting } of drafts ?? []) waiting.runAlone(failureOf(error, drafts));
+    if (isTimeout(error)) queue = afterTimeout(queue, { run, latestRun });
+    else if (!drafts) for (const { waiting } of queue.splice(0)) waiting.runAlone(error);
   };
   const dispatch = (): void => {
     if (queue.length === 0 || isHeldUp || isBorrowing) return;
     const most = long + (queue.length >= minWaiting ? 2 : 1);
     if (running >= Math.min(most, maxRunning)) return;
     running++;
-    void runBatch();
+    runBatch();
   };
   for (const what of [underWay, lane])
     what.listen(() => {

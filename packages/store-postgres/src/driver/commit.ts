@@ -2,6 +2,7 @@ import { type CounterMove, idTakenError, type RowName } from "@tollgate/store-en
 import { readRow, type SqlParameters, schemaVersion, snakeCase } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
 import { PostgresFailure, uniqueViolation } from "../database/failure.ts";
+import { attempt, type Task } from "../database/task.ts";
 import { binaryIntegers, binaryRows, type PlacedRow, type RowType } from "./binary-rows.ts";
 import { createCommit, patienceOf } from "./commit-function.ts";
 import { comparisons, rowKinds, typeOf } from "./commit-groups.ts";
@@ -18,7 +19,10 @@ export type Outcome =
 export interface Commit {
   /** The statements that create its function and types. */
   create(release: number): string;
-  send(connection: Pick<Connection, "all">, drafts: readonly Draft[]): Promise<readonly Outcome[]>;
+  send(
+    connection: Pick<Connection, "all" | "rows">,
+    drafts: readonly Draft[],
+  ): Task<readonly Outcome[]>;
 }
 
 /** The statement that calls the function, and the ids of its composite types in this database. */
@@ -38,26 +42,26 @@ export function commitIn(schema: string): Commit {
   let call: Call | null = null;
   return {
     create: (release) => createCommit(`${schema}.${name}`, schema, release),
-    async send(connection, drafts) {
-      call ??= await readCall(connection, schema, name);
-      const { text, types } = call;
-      const rows = rowsByKind(drafts);
-      const moves = drafts.flatMap((draft) => draft.moves);
-      const parameters: Record<string, Uint8Array | string | null> = {
-        patience: patienceOf(drafts.length),
-        limited: String(moves.some(({ limit }) => limit !== null)),
-        groups: binaryIntegers(drafts.map(({ group }) => group)),
+    send: (connection, drafts) => (receiver) => {
+      const write = ({ text, types }: Call): void => {
+        const moves = drafts.flatMap((draft) => draft.moves);
+        const writing = connection.rows(text, parametersOf(types, drafts, moves));
+        writing({
+          resolve([found]) {
+            receiver.resolve(outcomesOf(readRow(found).text("outcomes"), drafts, moves));
+          },
+          reject(error) {
+            if (!isOfOtherTypes(error)) return receiver.reject(takenIdOr(error));
+            call = null;
+            receiver.reject(new PostgresFailure(error.message, { isPassing: true }, error.state));
+          },
+        });
       };
-      for (const [kind, type] of types) {
-        const placed = rows.get(kind);
-        parameters[type.parameter] = placed ? binaryRows(type, placed) : null;
-      }
-      const [found] = await connection.all(text, parameters).catch((error: unknown) => {
-        if (!isOfOtherTypes(error)) return refuseTakenId(error);
-        call = null;
-        throw new PostgresFailure(error.message, { isPassing: true }, error.state);
-      });
-      return outcomesOf(readRow(found).text("outcomes"), drafts, moves);
+      if (call) return write(call);
+      void readCall(connection, schema, name).then((read) => {
+        call = read;
+        attempt(() => write(read), receiver);
+      }, receiver.reject);
     },
   };
 }
@@ -98,6 +102,24 @@ async function readCall(
   // The ids make connections prepare the statement again for new types.
   const of = [...types.values()].map(({ typeId }) => typeId).join(" ");
   return { text: `SELECT /* ${of} */ ${schema}.${name}(${inputs.join(", ")}) AS outcomes`, types };
+}
+
+function parametersOf(
+  types: Call["types"],
+  drafts: readonly Draft[],
+  moves: readonly CounterMove[],
+): SqlParameters {
+  const rows = rowsByKind(drafts);
+  const parameters: Record<string, Uint8Array | string | null> = {
+    patience: patienceOf(drafts.length),
+    limited: String(moves.some(({ limit }) => limit !== null)),
+    groups: binaryIntegers(drafts.map(({ group }) => group)),
+  };
+  for (const [kind, type] of types) {
+    const placed = rows.get(kind);
+    parameters[type.parameter] = placed ? binaryRows(type, placed) : null;
+  }
+  return parameters;
 }
 
 /** Groups the rows of all drafts by kind. Rows to lock are sorted in the common order. */
@@ -167,10 +189,11 @@ function outcomesOf(
   });
 }
 
-function refuseTakenId(error: unknown): never {
+/** The error for the caller: another if it chose an id that is taken. */
+function takenIdOr(error: unknown): unknown {
   if (error instanceof PostgresFailure && error.state === uniqueViolation) {
-    if (error.table === "sessions") throw idTakenError("new Session");
-    if (error.table === "responses") throw idTakenError("stored response");
+    if (error.table === "sessions") return idTakenError("new Session");
+    if (error.table === "responses") return idTakenError("stored response");
   }
-  throw error;
+  return error;
 }

@@ -15,6 +15,7 @@ import {
 import type { Connection } from "../database/connection.ts";
 import { isLockTimeout, PostgresFailure } from "../database/failure.ts";
 import type { Repeatable, Retry } from "../database/retry.ts";
+import { promised, type Task } from "../database/task.ts";
 import { askFetching } from "./ask-fetching.ts";
 import {
   Claim,
@@ -36,9 +37,7 @@ export interface DriverTransport {
   readonly commit: Commit;
   readonly tryAgain: Retry;
   /** Lends a connection whose statements commit one by one. */
-  readonly withConnection: <Result>(
-    use: (connection: Connection) => Promise<Result>,
-  ) => Promise<Result>;
+  readonly withConnection: <Result>(use: (connection: Connection) => Task<Result>) => Task<Result>;
   /** Runs work in a transaction whose statements use indexes only. */
   readonly transact: <Result>(work: (connection: Connection) => Promise<Result>) => Promise<Result>;
 }
@@ -56,9 +55,9 @@ export type Decide<Result> = (view: View) => Decision<Result>;
 /** Decides on the rows this process knows, then has the database compare them as it writes the change. */
 export interface Driver {
   /** Opens a Step, in one statement with others if the known rows are enough. */
-  open<Result>(decide: Decide<Result>): Promise<DecisionOutcome<Result>>;
+  open<Result>(decide: Decide<Result>): Task<DecisionOutcome<Result>>;
   /** Ends an attempt, in one statement with others. */
-  settle<Result>(decide: Decide<Result>): Promise<DecisionOutcome<Result>>;
+  settle<Result>(decide: Decide<Result>): Task<DecisionOutcome<Result>>;
   /** Runs a decision in its own transaction, which first locks what it changes. */
   alone<Result>(decide: Decide<Result>, how: Repeatable & Beginning): Promise<Result>;
   /** Answers a question without changing anything. */
@@ -109,11 +108,7 @@ export function createDriver(transport: DriverTransport): Driver {
     if (outcome?.kind === "written") known.note(change, outcome.number);
     return result;
   };
-  const send = async (connection: Connection, drafts: readonly Answering[]): Promise<void> => {
-    const outcomes = await commit.send(connection, drafts).catch((error: unknown) => {
-      if (mayBeDone(error)) known.forget();
-      throw error;
-    });
+  const answer = (drafts: readonly Answering[], outcomes: readonly Outcome[]): void => {
     const written = drafts.map(({ change }, at) =>
       outcomes[at]?.kind === "written" ? change : [],
     );
@@ -123,43 +118,58 @@ export function createDriver(transport: DriverTransport): Driver {
     }
     for (const [at, outcome] of outcomes.entries()) drafts[at]?.answer(outcome);
   };
+  const send =
+    (connection: Connection, drafts: readonly Answering[]): Task<void> =>
+    ({ resolve, reject }) => {
+      const writing = commit.send(connection, drafts);
+      writing({
+        resolve(outcomes) {
+          answer(drafts, outcomes);
+          resolve();
+        },
+        reject(error) {
+          if (mayBeDone(error)) known.forget();
+          reject(error);
+        },
+      });
+    };
   const batches = createBatches<Answering>({ withConnection, send, underWay, lane });
   const together =
     (end: StepEnd) =>
-    <Result>(decide: Decide<Result>): Promise<DecisionOutcome<Result>> =>
-      new Promise((resolve, reject) => {
-        const stale = { rounds: 0 };
-        const again = (): void => batches.add(waiting);
-        const waiting: PendingDecision<Answering> = {
-          end,
-          draft: (before) => prepare({ waiting, decide, known, resolve, again, stale }, before),
-          runAlone(failure) {
-            const run = async (isUnsure: boolean) => ({
-              result: await runAlone(decide),
-              isUnsure,
-            });
-            const work: LaneWork = {
-              run: () =>
-                tryAgain(run, { evenIfDone: true, failure }).then(
-                  (done) => {
-                    resolve(done);
-                    return null;
-                  },
-                  (error: unknown) => {
-                    reject(error);
-                    return error;
-                  },
-                ),
-              reject,
-            };
-            // A timeout or a lock may last, so the lane limits how many wait for it. Other failures have waited long enough.
-            if (failure === null || isTimeout(failure) || isLockTimeout(failure)) lane.run(work);
-            else void work.run();
-          },
-          reject,
-        };
-        batches.add(waiting);
-      });
+    <Result>(decide: Decide<Result>): Task<DecisionOutcome<Result>> =>
+    ({ resolve, reject }) => {
+      const stale = { rounds: 0 };
+      const again = (): void => batches.add(waiting);
+      const waiting: PendingDecision<Answering> = {
+        end,
+        draft: (before) => prepare({ waiting, decide, known, resolve, again, stale }, before),
+        runAlone(failure) {
+          const run = async (isUnsure: boolean) => ({
+            result: await runAlone(decide),
+            isUnsure,
+          });
+          const work: LaneWork = {
+            run: () =>
+              tryAgain(run, { evenIfDone: true, failure }).then(
+                (done) => {
+                  resolve(done);
+                  return null;
+                },
+                (error: unknown) => {
+                  reject(error);
+                  return error;
+                },
+              ),
+            reject,
+          };
+          // A timeout or a lock may last, so the lane limits how many wait for it. Other failures have waited long enough.
+          if (failure === null || isTimeout(failure) || isLockTimeout(failure)) lane.run(work);
+          else void work.run();
+        },
+        reject,
+      };
+      batches.add(waiting);
+    };
   return {
     open: together("opening"),
     settle: together("settling"),
@@ -266,7 +276,7 @@ async function decideLocked<Result>(
     claim.take(locks);
     if (await lockNew(connection, lockedFirst(change, looked), locked)) continue;
     const draft = draftOf(change, looked, { before: [], comparesAll: false });
-    const [outcome] = await commit.send(connection, [draft]);
+    const [outcome] = await promised(commit.send(connection, [draft]));
     if (outcome?.kind === "written")
       return { result: resultOf(decision, outcome.paces), looked, change, outcome };
     if (outcome?.kind === "refused" && resultIfOverLimit)

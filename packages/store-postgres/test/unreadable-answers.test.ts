@@ -1,0 +1,65 @@
+import pg from "pg";
+import { expect, inject, it, onTestFinished } from "vitest";
+import { hold, insertKey, stepIntent } from "../../store-engine/test/step-intents.ts";
+import { type PostgresPool, postgresStore } from "../src/index.ts";
+import { freshSchema } from "./databases.ts";
+
+const page = { cursor: null, limit: 100 };
+
+/** A store whose commits get answers that it can't read, once `garble` was called and until it is called again. */
+async function openGarbled() {
+  const pool = new pg.Pool({ connectionString: inject("postgresUrl") });
+  let isGarbled = false;
+  const garbling: PostgresPool = {
+    on: (event, listener) => pool.on(event, listener),
+    off: (event, listener) => pool.off(event, listener),
+    connect: (taken) =>
+      pool.connect((error, client) => {
+        if (!client) return taken(error, undefined);
+        taken(error, {
+          on: (event, listener) => client.on(event, listener),
+          off: (event, listener) => client.off(event, listener),
+          release: (destroy) => client.release(destroy),
+          query: (query, answered) =>
+            client.query(query, (failure, result) => {
+              const isCommit = isGarbled && query.text.includes(".commit_v");
+              answered(failure, isCommit ? { rows: [{ outcomes: null }], rowCount: 1 } : result);
+            }),
+        });
+      }),
+  };
+  const store = postgresStore({ pool: garbling }, { schema: freshSchema() });
+  onTestFinished(async () => {
+    await store.close();
+    await pool.end();
+  });
+  await store.migrate();
+  await insertKey(store);
+  const garble = (): void => {
+    isGarbled = !isGarbled;
+  };
+  return { store, garble };
+}
+
+it("rejects a Step whose commit gets an answer that it can't read, and goes on", async () => {
+  const { store, garble } = await openGarbled();
+  await store.openStep(stepIntent("first"));
+  garble();
+  await expect(store.openStep(stepIntent("alone"))).rejects.toThrow("outcomes");
+  expect(store.status()).toMatchObject({ waiting: 0, inUse: 0 });
+  garble();
+  expect(await store.openStep(stepIntent("last"))).toMatchObject({ opened: true });
+});
+
+it("opens each Step of a statement once although it can't read the answer", async () => {
+  const { store, garble } = await openGarbled();
+  await store.openStep(stepIntent("first"));
+  garble();
+  const names = Array.from({ length: 20 }, (_, at) => `step ${at}`);
+  await Promise.allSettled(names.map((name) => store.openStep(stepIntent(name, [hold(1_000)]))));
+  garble();
+  expect(store.status()).toMatchObject({ waiting: 0, inUse: 0 });
+  expect((await store.steps.list({ organizationId: null }, page)).data).toHaveLength(21);
+  const { data } = await store.budgets.counters({ budgetId: "budget" }, page);
+  expect(data).toMatchObject([{ settled: 0, held: 200 }]);
+});
