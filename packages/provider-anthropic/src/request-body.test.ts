@@ -256,6 +256,8 @@ describe("messages", () => {
       '"input":{"n": 12345678901234567890.0}',
     );
     expect(written("[1]")).toContain('"input":{"arguments":[1]}');
+    const long = "12345678901234567890";
+    expect(written(long)).toContain(`"input":{"arguments":"${long}"}`);
     expect(written('{"cut')).toContain('"input":{"arguments":"{\\"cut"}');
     expect(written("{}")).toContain('"id":"a_b_c"');
   });

@@ -49,6 +49,9 @@ describe("the arguments of a request's tool calls", () => {
     expect(JSON.stringify(read(text))).toBe(text);
     expect(read('{"id":9007199254740991}')).toEqual({ id: 9_007_199_254_740_991 });
     expect(read('{"id":12345678901234567890')).toBeUndefined();
+    // As a value it would look like an object.
+    expect(read("-12345678901234567890")).toBeUndefined();
+    expect(read("5")).toBe(5);
   });
 
   it("are read up to 100,000 values together", () => {

@@ -367,7 +367,8 @@ const costOfDigits = 4;
  * Creates a function that parses the arguments of one request's tool calls, for providers that send them as values. It
  * returns undefined for arguments that aren't JSON, that exceed the limits of `isTooMuchJson`, or that have more than 100,000
  * values together with those read before. Send such arguments as text. A number that would lose digits becomes an
- * object that `JSON.stringify` writes as that number. Each value of arguments with such a number counts as four.
+ * object that `JSON.stringify` writes as that number. Alone, it isn't read. Each value of arguments with such a number
+ * counts as four.
  */
 export function createArgumentsReader(): (text: string) => Json | undefined {
   let values = maxArgumentValues;
@@ -376,7 +377,7 @@ export function createArgumentsReader(): (text: string) => Json | undefined {
     if (measure === null) return undefined;
     const losesDigits = measure.longNumbers.some((number) => !isExact(number));
     const cost = measure.values * (losesDigits ? costOfDigits : 1);
-    if (cost > values) return undefined;
+    if (cost > values || (losesDigits && measure.values === 1)) return undefined;
     values -= cost;
     try {
       const value: Json = losesDigits ? parseWithDigits(text) : JSON.parse(text);
