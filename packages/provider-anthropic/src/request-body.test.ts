@@ -258,6 +258,8 @@ describe("messages", () => {
     expect(written("[1]")).toContain('"input":{"arguments":[1]}');
     const long = "12345678901234567890";
     expect(written(long)).toContain(`"input":{"arguments":"${long}"}`);
+    const deep = "[".repeat(20_000) + "]".repeat(20_000);
+    expect(written(deep)).toContain(`"input":{"arguments":"${deep}"}`);
     expect(written('{"cut')).toContain('"input":{"arguments":"{\\"cut"}');
     expect(written("{}")).toContain('"id":"a_b_c"');
   });

@@ -54,6 +54,12 @@ describe("the arguments of a request's tool calls", () => {
     expect(read("5")).toBe(5);
   });
 
+  it("are read up to 1,000 levels deep, which JSON.stringify can write", () => {
+    const nested = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
+    expect(JSON.stringify(createArgumentsReader()(nested(1_000)))).toBe(nested(1_000));
+    expect(createArgumentsReader()(nested(1_001))).toBeUndefined();
+  });
+
   it("are read up to 100,000 values together", () => {
     const read = createArgumentsReader();
     const many = JSON.stringify(Array.from({ length: 60_000 }, () => 1));

@@ -365,15 +365,16 @@ const costOfDigits = 4;
 
 /**
  * Creates a function that parses the arguments of one request's tool calls, for providers that send them as values. It
- * returns undefined for arguments that aren't JSON, that exceed the limits of `isTooMuchJson`, or that have more than 100,000
- * values together with those read before. Send such arguments as text. A number that would lose digits becomes an
- * object that `JSON.stringify` writes as that number. Alone, it isn't read. Each value of arguments with such a number
- * counts as four.
+ * returns undefined for arguments that aren't JSON, that exceed the limits of `isTooMuchJson`, that nest more than 1,000
+ * levels deep, or that have more than 100,000 values together with those read before. Send such arguments as text. A number
+ * that would lose digits becomes an object that `JSON.stringify` writes as that number. Alone, it isn't read. Each value of
+ * arguments with such a number counts as four.
  */
 export function createArgumentsReader(): (text: string) => Json | undefined {
   let values = maxArgumentValues;
   return (text) => {
-    const measure = measureJson(text, { ...bounds, values });
+    // JSON.stringify fails at a few thousand levels.
+    const measure = measureJson(text, { ...bounds, depth: 1_000, values });
     if (measure === null) return undefined;
     const losesDigits = measure.longNumbers.some((number) => !isExact(number));
     const cost = measure.values * (losesDigits ? costOfDigits : 1);
