@@ -478,6 +478,26 @@ describe("the input of a tool in a request of POST /v1/messages", () => {
     expect(messages?.[1]).toMatchObject({ tool_calls: [{ function: { arguments: input } }] });
     expect(JSON.stringify(offered)).toContain(schema);
   });
+
+  it("is refused if it is a number, also one too long for JavaScript, and so is a schema", async () => {
+    const { gateway, key } = await made();
+    for (const number of ["5", "1234567890123456789", "1e400"])
+      for (const [input, schema, path] of [
+        [number, "{}", "messages[0].content[0].input"],
+        ["{}", number, "tools[0].input_schema"],
+      ]) {
+        const answer = await gateway.fetch("http://in-process/v1/messages", {
+          method: "POST",
+          headers: { authorization: `Bearer ${key.secret}`, "content-type": "application/json" },
+          body: `{"model":"test/tollgate/scripted","max_tokens":64,"messages":[
+            {"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":${input}}]},
+            {"role":"user","content":"Hi"}
+          ],"tools":[{"name":"f","input_schema":${schema}}]}`,
+        });
+        expect(answer.status).toBe(400);
+        expect(await answer.text()).toContain(`'${path}' must be an object, not a number.`);
+      }
+  });
 });
 
 describe("a failure of POST /v1/messages", () => {

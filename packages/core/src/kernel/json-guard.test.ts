@@ -113,8 +113,13 @@ describe("guardJson", () => {
     expect(numbers).toEqual(["9007199254740993", "1e400"]);
     expect(JSON.stringify(parseWithDigits(long))).toBe(long.replace("1.10", "1.1"));
     expect(guardJson(long, rules)?.kind).toBe("number");
+    places.length = 0;
+    const alone = '[{"input":-9007199254740993}]';
+    expect(guardJson(alone, { ...rules, noteLongNumber })).toBeNull();
+    expect(alone.slice(places[0], places[1])).toBe("-9007199254740993");
     const key = '[{"input":{1234567890123456789:1}}]';
-    for (const outside of ['[{"input":{}},1e400]', '{"input":[1e400]}', key])
+    const others = ['{"input":1e400}', '[{"input":0,"other":1e400}]', '[{"input":0},1e400]'];
+    for (const outside of ['[{"input":{}},1e400]', '{"input":[1e400]}', key, ...others])
       expect(guardJson(outside, { ...rules, noteLongNumber })?.kind).toBe("number");
   });
 

@@ -107,7 +107,7 @@ export interface JsonRules {
   /** The limit that applies to each member, counted from it. */
   readonly freeForm: ReadonlyMap<string, "depth" | "schemaDepth">;
   /**
-   * Called with the place of each number inside a free-form member that can't be read exactly. Without it, and outside such
+   * Called with the place of each number in a free-form member that can't be read exactly. Without it, and outside such
    * members, that number is a fault.
    */
   readonly noteLongNumber?: ((start: number, end: number) => void) | undefined;
@@ -191,9 +191,9 @@ class JsonLevels {
 
   longNumber(start: number, end: number): JsonFaultKind | null {
     const { noteLongNumber } = this.#rules;
+    const { isFreeForm } = nestedLevel(this.#level, this.#levels.length, false, this.#rules);
     // In the place of a key, a string instead of the number would be valid.
-    if (noteLongNumber === undefined || this.#level?.isFreeForm !== true || this.expectsKey())
-      return "number";
+    if (noteLongNumber === undefined || !isFreeForm || this.expectsKey()) return "number";
     noteLongNumber(start, end);
     return null;
   }

@@ -1,5 +1,6 @@
 import type { ProviderState } from "../domain/message.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
+import { isLongNumber } from "../kernel/json-guard.ts";
 import type { Json } from "../kernel/stable-json.ts";
 import {
   type BodySchema,
@@ -94,6 +95,7 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 export const anyObject: Reader<JsonObject> = withSchema(
   (value, path) => {
     if (!isObject(value)) throw wrongType("an object", value, path);
+    if (isLongNumber(value)) throw wrongType("an object", 0, path);
     return value;
   },
   () => ({ type: "object" }),
