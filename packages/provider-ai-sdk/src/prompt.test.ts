@@ -120,7 +120,7 @@ describe("the prompt", () => {
       content: [
         { type: "tool-call", toolCallId: "a", toolName: "add", input: { x: 1 } },
         { type: "tool-call", toolCallId: "b", toolName: "now", input: {} },
-        { type: "tool-call", toolCallId: "c", toolName: "say", input: "no" },
+        { type: "tool-call", toolCallId: "c", toolName: "say", input: { arguments: "no" } },
       ],
     });
     const result = (toolCallId: string, toolName: string, value: string) => ({

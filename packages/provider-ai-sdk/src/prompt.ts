@@ -128,13 +128,16 @@ function withOptions(texts: readonly Text[], options: PartOptions): readonly Tex
   return [...texts.slice(0, -1), { ...last, ...options }];
 }
 
-/** Models expect their arguments as a value. Arguments that aren't read are passed as text, and the upstream can reject them. */
+/**
+ * Models expect their arguments as a value. Text that isn't read goes into an object: as the value itself, the AI SDK would
+ * parse it, whatever its size and depth.
+ */
 function callOf(
   { id, function: { name, arguments: text }, state }: ToolCall,
   readArguments: ReadArguments,
 ): Call {
   const value = text === "" ? {} : readArguments(text);
-  const input = value === undefined ? text : value;
+  const input = value === undefined ? { arguments: text } : value;
   return { type: "tool-call", toolCallId: id, toolName: name, input, ...optionsOf(state) };
 }
 

@@ -175,6 +175,32 @@ describe("the digits of a long number in tool arguments", () => {
   });
 });
 
+describe("tool arguments that are too much to read", () => {
+  const vendors = {
+    anthropic: [anthropic.connect, anthropic.fixtures.text.plain.body],
+    bedrock: [bedrock, bedrockPlain],
+    google: [google.connect, google.fixtures.text.plain.body],
+  } as const;
+  const texts = {
+    deep: `${'{"a":'.repeat(20_000)}1${"}".repeat(20_000)}`,
+    "of many values": `{"a":[${"1,".repeat(100_000)}1]}`,
+  };
+
+  it.each(
+    Object.entries(vendors).flatMap(([vendor, made]) =>
+      Object.entries(texts).map(([kind, text]) => [vendor, kind, text, made] as const),
+    ),
+  )("reach %s as text: %s", async (_vendor, _kind, text, [connect, plain]) => {
+    const messages = request.messages.map((message) =>
+      message.role === "assistant"
+        ? { ...message, tool_calls: calls(message.tool_calls ?? [], text) }
+        : message,
+    );
+    const body = await sent(connect, { ...request, messages }, plain);
+    expect(body.includes(JSON.stringify({ arguments: text }))).toBe(true);
+  });
+});
+
 describe("an answer that must match a schema, and reasoning", () => {
   const structured: CompletionRequest = {
     messages: [{ role: "user", content: "Where?" }],
