@@ -164,8 +164,8 @@ interface Asking<Answer> {
 interface FoundModel<Answer> {
   /** The AI SDK's name for the model's provider. */
   readonly provider: string;
-  /** The options of the call, for the digest of a request that the AI SDK sends itself. */
-  readonly sent: object;
+  /** Returns the options of the call, for the digest of a request that the AI SDK sends itself. */
+  readonly sent: () => object;
   readonly ask: () => Promise<Answer>;
 }
 
@@ -177,8 +177,10 @@ function completing(
     read: readAnswer,
     find(source) {
       const model = languageModel(source, name);
-      const { abortSignal: _, ...options } = callOptions(modelCall);
-      const sent = { model: name, stream: modelCall.stream, ...options };
+      const sent = (): object => {
+        const { abortSignal: _, ...options } = callOptions(modelCall);
+        return { model: name, stream: modelCall.stream, ...options };
+      };
       return { provider: model.provider, sent, ask: () => callModel(model, modelCall) };
     },
   };
@@ -194,7 +196,7 @@ function embedding(
       if (!safeName.test(name)) throw unknownModel();
       const model = embeddingModel(source, name);
       const { abortSignal: _, ...rest } = options;
-      const sent = { model: name, ...rest };
+      const sent = () => ({ model: name, ...rest });
       return { provider: model.provider, sent, ask: () => callEmbeddingModel(model, options) };
     },
   };
@@ -273,7 +275,7 @@ async function* callDirectly<Answer>(
   { asking, signal, clock }: Target<Answer>,
 ): Events {
   const { provider, sent, ask } = asking.find(source);
-  const bodySha256 = hash("sha256", JSON.stringify(sent));
+  const bodySha256 = hash("sha256", JSON.stringify(sent()));
   yield [{ type: "request-sent", host: provider, bodySha256 }];
   signal.throwIfAborted();
   yield* asking.read(ask(), { signal, clock });

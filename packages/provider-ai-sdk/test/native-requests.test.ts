@@ -175,6 +175,21 @@ describe("the digits of a long number in tool arguments", () => {
   });
 });
 
+describe("the conversation of a request over HTTP", () => {
+  it("is converted once, because converting a long one takes long", async () => {
+    let reads = 0;
+    const question = {
+      role: "user",
+      get content() {
+        reads++;
+        return "Hi";
+      },
+    } as const;
+    await sent(anthropic.connect, { messages: [question] }, anthropic.fixtures.text.plain.body);
+    expect(reads).toBe(1);
+  });
+});
+
 describe("tool arguments that are too much to read", () => {
   const vendors = {
     anthropic: [anthropic.connect, anthropic.fixtures.text.plain.body],
