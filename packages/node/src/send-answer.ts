@@ -95,9 +95,8 @@ function sendStream(
       body.leave();
       end();
     };
-    outgoing.once("close", leave);
-    // Writes after the client disconnected are reported here, after `close`.
-    outgoing.on("error", leave);
+    // Writes after the client disconnected are reported as errors, after `close`.
+    outgoing.on("close", leave).on("error", leave);
     if (isWritable(outgoing))
       body.start({
         write(text) {
