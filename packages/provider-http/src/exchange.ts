@@ -17,11 +17,15 @@ export interface AnswerReceiver {
   failed(thrown: unknown): void;
 }
 
-export interface ExchangeOptions {
+export interface ExchangeOptions extends ExchangeBounds {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Sent with POST; null for a GET. */
   readonly body: string | Buffer | null;
+}
+
+/** The bounds of one answer. */
+interface ExchangeBounds {
   readonly totalBytes: number;
   /** How long the request may wait for a connection, in milliseconds. */
   readonly connectWithin: number;
@@ -35,7 +39,7 @@ const lingerMs = 1_000;
 
 /** One request and its answer. `dispatch` reports exactly when the request has a connection. */
 export class Exchange implements Dispatcher.DispatchHandler {
-  readonly #options: ExchangeOptions;
+  readonly #bounds: ExchangeBounds;
   readonly #receiver: AnswerReceiver;
   #controller: Dispatcher.DispatchController | null = null;
   #status: number | null = null;
@@ -54,19 +58,20 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #isEndDelivered = false;
   /** The exchange with the upstream has ended. */
   #isOver = false;
-  #cancelLinger = (): void => {};
+  #cancelLinger: (() => void) | null = null;
   #cancelConnecting: (() => void) | null = null;
 
   constructor(pool: Pick<Pool, "dispatch">, options: ExchangeOptions, receiver: AnswerReceiver) {
-    this.#options = options;
+    const { totalBytes, connectWithin, clock } = options;
+    // An answer may take minutes, and its request may be large.
+    this.#bounds = { totalBytes, connectWithin, clock };
     this.#receiver = receiver;
     // The requests of one turn are written together, after all of them are prepared.
-    nextTick(() => this.#send(pool));
+    nextTick(() => this.#send(pool, options));
   }
 
-  #send(pool: Pick<Pool, "dispatch">): void {
+  #send(pool: Pick<Pool, "dispatch">, { path, headers, body }: ExchangeOptions): void {
     if (this.#isClosed) return;
-    const { path, headers, body } = this.#options;
     pool.dispatch({ path, method: body === null ? "GET" : "POST", headers, body }, this);
     // An open connection takes the request at once.
     if (this.#controller === null && !this.#isOver) this.#limitConnecting();
@@ -75,6 +80,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   onRequestStart(started: Dispatcher.DispatchController): void {
     this.#controller = started;
     this.#cancelConnecting?.();
+    this.#cancelConnecting = null;
     // Cancelled while connecting: nothing was sent.
     if (this.#end !== null || this.#isClosed) this.#destroy();
   }
@@ -94,7 +100,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseData(running: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#received += chunk.length;
-    if (this.#received > this.#options.totalBytes)
+    if (this.#received > this.#bounds.totalBytes)
       this.#fail(limitExceeded("answer_too_large", this.#status));
     if (this.#end !== null || this.#isClosed) return;
     this.#chunks.push(chunk);
@@ -140,12 +146,12 @@ export class Exchange implements Dispatcher.DispatchHandler {
       this.#destroy();
       return;
     }
-    this.#cancelLinger = this.#options.clock.after(lingerMs, () => this.#destroy());
+    this.#cancelLinger = this.#bounds.clock.after(lingerMs, () => this.#destroy());
     this.#resumeSocket();
   }
 
   #limitConnecting(): void {
-    const { clock, connectWithin } = this.#options;
+    const { clock, connectWithin } = this.#bounds;
     this.#cancelConnecting = clock.after(connectWithin, () => this.#fail(connectTimeout()));
   }
 
@@ -194,7 +200,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #markOver(): void {
     this.#isOver = true;
     this.#cancelConnecting?.();
-    this.#cancelLinger();
+    this.#cancelLinger?.();
   }
 }
 
