@@ -16,7 +16,7 @@ import type { Pool } from "undici";
 import { toAsyncIterator } from "./async-iterator.ts";
 import type { AnswerReader, Dialect, WrittenRequest } from "./dialect.ts";
 import { errorAnswer } from "./error-answer.ts";
-import { createEventStream, type EventStream } from "./event-stream.ts";
+import { EventStream } from "./event-stream.ts";
 import { type AnswerHead, type AnswerReceiver, Exchange } from "./exchange.ts";
 import { invalidAnswer, misconfigured, tooManyValues } from "./failures.ts";
 
@@ -165,7 +165,7 @@ class Call implements AnswerReceiver {
     this.#answer = dialect.createReader({ seed: this.#seed, secrets });
     const mediaType = typeof type === "string" ? type.split(";", 1)[0]?.trim().toLowerCase() : "";
     if (mediaType === "text/event-stream")
-      this.#stream = createEventStream(this.#answer, { eventBytes, secrets, dialect });
+      this.#stream = new EventStream(this.#answer, { eventBytes, secrets, dialect });
     else if (mediaType !== "application/json")
       throw invalidAnswer("unexpected_content_type", "The provider's answer is not a completion.");
   }
@@ -205,7 +205,7 @@ class Call implements AnswerReceiver {
       this.failed(invalidAnswer("answer_too_large", "The provider's answer is too large."));
   }
 
-  #readStream(chunks: readonly Uint8Array[], stream: EventStream, answer: AnswerReader): void {
+  #readStream(chunks: readonly Buffer[], stream: EventStream, answer: AnswerReader): void {
     const events: CompletionEvent[] = [];
     const failure = feedAll(chunks, stream, events);
     // While the client has no room, this closure is kept, so it must not contain the chunks.
@@ -313,7 +313,7 @@ class Call implements AnswerReceiver {
   }
 }
 
-function feedAll(chunks: readonly Uint8Array[], stream: EventStream, into: CompletionEvent[]) {
+function feedAll(chunks: readonly Buffer[], stream: EventStream, into: CompletionEvent[]) {
   return attempt(() => {
     for (const chunk of chunks) stream.feed(chunk, into);
   });

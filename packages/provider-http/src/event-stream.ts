@@ -1,94 +1,124 @@
+import { isUtf8 } from "node:buffer";
 import { TextDecoder } from "node:util";
 import { type CompletionEvent, isTooMuchJson, type Json } from "@tollgate/core/provider";
-import { createParser } from "eventsource-parser";
+import { createParser, type EventSourceMessage, type EventSourceParser } from "eventsource-parser";
 import type { AnswerReader, Dialect } from "./dialect.ts";
 import { errorEvent, errorIn } from "./error-answer.ts";
 import { invalidAnswer, invalidEvent, tooManyValues } from "./failures.ts";
-import { copyOf, createSplice } from "./splice.ts";
+import { copyOf, createSplice, type Splice } from "./splice.ts";
 
-/** Reads an answer from the bytes of a server-sent event stream. */
-export interface EventStream {
-  /** Adds the events in some bytes. If it throws, the events before the failure have been added. */
-  feed(bytes: Uint8Array, into: CompletionEvent[]): void;
-  /** Whether its last event arrived. Later bytes are ignored. */
-  done(): boolean;
+interface EventStreamOptions {
+  readonly eventBytes: number;
+  readonly secrets: readonly string[];
+  readonly dialect: Pick<Dialect, "errors" | "frameText">;
 }
 
-export function createEventStream(
-  answer: AnswerReader,
-  {
-    eventBytes,
-    secrets,
-    dialect: { errors: format, frameText },
-  }: {
-    readonly eventBytes: number;
-    readonly secrets: readonly string[];
-    readonly dialect: Pick<Dialect, "errors" | "frameText">;
-  },
-): EventStream {
-  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-  let done = false;
-  let events: CompletionEvent[] = [];
-  const parser = createParser({
-    // In characters, which are never more than bytes. `onEvent` checks the exact size.
-    maxBufferSize: eventBytes,
-    onError(error) {
-      if (error.type === "max-buffer-size-exceeded") throw eventTooLarge();
-    },
-    onEvent({ data, event }) {
-      if (done || data === "") return;
-      if (data.length * 3 > eventBytes && Buffer.byteLength(data) > eventBytes)
-        throw eventTooLarge();
-      if (data === "[DONE]") {
-        done = true;
-        return;
-      }
-      const chunk = parse(data);
-      if (event === "error")
-        throw errorEvent(errorIn(chunk) ?? chunk, {
-          answered: answer.written(),
-          secrets,
-          format,
-        });
-      answer.add(chunk, events, data);
-      done = answer.ended();
-    },
-  });
+/**
+ * Reads an answer from the bytes of a server-sent event stream. Most frames are spliced and most reads end between
+ * characters, so the parser and the decoder only exist while something needs them.
+ */
+export class EventStream {
+  readonly #answer: AnswerReader;
+  readonly #options: EventStreamOptions;
+  readonly #splice: Splice;
+  #decoder: TextDecoder | null = null;
+  #parser: EventSourceParser | null;
+  /** Where parsed events go; null between reads. */
+  #into: CompletionEvent[] | null = null;
+  #isBetweenFrames = true;
+  #isDone = false;
 
-  const splice = createSplice(eventBytes, frameText);
-  let isBetweenFrames = true;
+  constructor(answer: AnswerReader, options: EventStreamOptions) {
+    this.#answer = answer;
+    this.#options = options;
+    this.#splice = createSplice(options.eventBytes, options.dialect.frameText);
+    this.#parser = this.#createParser();
+  }
 
-  const parseText = (text: string, isFrame: boolean): void => {
-    const before = events.length;
-    parser.feed(text);
-    splice.learn(isFrame ? text : null, events.slice(before));
-  };
+  /** Adds the events in some bytes. If it throws, the events before the failure have been added. */
+  feed(bytes: Buffer, into: CompletionEvent[]): void {
+    if (this.#isDone) return;
+    this.#feedFrames(this.#decode(bytes), into);
+  }
+
+  /** Whether its last event arrived. Later bytes are ignored. */
+  done(): boolean {
+    return this.#isDone;
+  }
+
   /** Reads a stream frame by frame. A frame ends with a blank line. */
-  const feedFrames = (text: string): void => {
+  #feedFrames(text: string, into: CompletionEvent[]): void {
     let at = 0;
     for (let end = text.indexOf(blankLine); end >= 0; end = text.indexOf(blankLine, at)) {
       const frame = text.slice(at, end + blankLine.length);
       at = end + blankLine.length;
-      const spliced = isBetweenFrames ? splice.read(frame) : null;
-      if (spliced !== null) events.push(spliced);
-      else parseText(frame, isBetweenFrames);
-      isBetweenFrames = true;
-      if (done) return;
+      const spliced = this.#isBetweenFrames ? this.#splice.read(frame) : null;
+      if (spliced === null) this.#parse(frame, this.#isBetweenFrames, into);
+      else {
+        into.push(spliced);
+        // Between frames, it holds nothing.
+        this.#parser = null;
+      }
+      this.#isBetweenFrames = true;
+      if (this.#isDone) return;
     }
     if (at === text.length) return;
     // The parser keeps the start of a frame until its rest arrives.
-    parseText(at === 0 ? text : copyOf(text.slice(at)), false);
-    isBetweenFrames = false;
-  };
+    this.#parse(at === 0 ? text : copyOf(text.slice(at)), false, into);
+    this.#isBetweenFrames = false;
+  }
 
-  return {
-    feed(bytes, into) {
-      if (done) return;
-      events = into;
-      feedFrames(decode(decoder, bytes));
-    },
-    done: () => done,
-  };
+  #parse(text: string, isFrame: boolean, into: CompletionEvent[]): void {
+    const before = into.length;
+    this.#parser ??= this.#createLaterParser();
+    this.#into = into;
+    this.#parser.feed(text);
+    this.#into = null;
+    this.#splice.learn(isFrame ? text : null, into.slice(before));
+  }
+
+  #createLaterParser(): EventSourceParser {
+    const parser = this.#createParser();
+    // Only the start of a stream may have a byte order mark, and a comment isn't one.
+    parser.feed(":\n");
+    return parser;
+  }
+
+  #createParser(): EventSourceParser {
+    return createParser({
+      // In characters, which are never more than bytes. `#take` checks the exact size.
+      maxBufferSize: this.#options.eventBytes,
+      onError(error) {
+        if (error.type === "max-buffer-size-exceeded") throw eventTooLarge();
+      },
+      onEvent: (message) => this.#take(message),
+    });
+  }
+
+  #take({ data, event }: EventSourceMessage): void {
+    if (this.#isDone || this.#into === null || data === "") return;
+    const { eventBytes, secrets, dialect } = this.#options;
+    if (data.length * 3 > eventBytes && Buffer.byteLength(data) > eventBytes) throw eventTooLarge();
+    if (data === "[DONE]") {
+      this.#isDone = true;
+      return;
+    }
+    const chunk = parse(data);
+    if (event === "error")
+      throw errorEvent(errorIn(chunk) ?? chunk, {
+        answered: this.#answer.written(),
+        secrets,
+        format: dialect.errors,
+      });
+    this.#answer.add(chunk, this.#into, data);
+    this.#isDone = this.#answer.ended();
+  }
+
+  #decode(bytes: Buffer): string {
+    if (this.#decoder === null && isUtf8(bytes)) return bytes.toString("utf8");
+    this.#decoder ??= new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+    return decode(this.#decoder, bytes);
+  }
 }
 
 const blankLine = "\n\n";

@@ -1,6 +1,6 @@
 import type { CompletionEvent } from "@tollgate/core/provider";
 import type { Dialect } from "../src/dialect.ts";
-import { createEventStream } from "../src/event-stream.ts";
+import { EventStream } from "../src/event-stream.ts";
 
 /** Reads the pieces of a stream's bytes, without a network. */
 export type ReadBytes = (
@@ -11,9 +11,9 @@ export type ReadBytes = (
 export function readBytesOf(dialect: Dialect): ReadBytes {
   return (pieces, eventBytes = 1_048_576) => {
     const answer = dialect.createReader({ seed: "seed", secrets: [] });
-    const stream = createEventStream(answer, { eventBytes, secrets: [], dialect });
+    const stream = new EventStream(answer, { eventBytes, secrets: [], dialect });
     const events: CompletionEvent[] = [];
-    for (const piece of pieces) stream.feed(piece, events);
+    for (const piece of pieces) stream.feed(Buffer.from(piece), events);
     answer.finish(events);
     return events;
   };

@@ -10,7 +10,7 @@ import {
 } from "../../../core/src/http/headers.ts";
 import { pathAfterV1, queryOf } from "../../../core/src/http/path-after-v1.ts";
 import { anthropicDialect } from "../../../provider-anthropic/src/anthropic.ts";
-import { createEventStream } from "../../../provider-http/src/event-stream.ts";
+import { EventStream } from "../../../provider-http/src/event-stream.ts";
 import { openaiDialect } from "../../../provider-openai/src/openai-compatible.ts";
 import { messagesStreamGrammar, messagesWholeGrammar } from "./messages-grammar.ts";
 import { accepted, type Outcome, outcomeOf, require, type Surface } from "./surface.ts";
@@ -32,7 +32,7 @@ type Dialect = typeof openai;
 /** Reads an event stream in pieces of these sizes, over and over. */
 function readStream(dialect: Dialect, input: Buffer, sizes: readonly number[]): ReadStream {
   const answer = dialect.createReader({ seed: "seed", secrets });
-  const stream = createEventStream(answer, { eventBytes, secrets, dialect });
+  const stream = new EventStream(answer, { eventBytes, secrets, dialect });
   const events: CompletionEvent[] = [];
   let failure: string | null = null;
   try {
