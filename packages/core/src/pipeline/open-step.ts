@@ -29,8 +29,8 @@ import { refusalLeaf } from "../evidence/leaves.ts";
 import { claimedError } from "../idempotency/claim.ts";
 import { invalidApiKey } from "../identity/authenticate.ts";
 import { addDropped } from "../sessions/provider-state.ts";
-import type { TranscriptChain } from "../sessions/transcript-chain.ts";
-import { stepNumberOf } from "../sessions/transcript-chain.ts";
+import type { ChainEnd, TranscriptChain } from "../sessions/transcript-chain.ts";
+import { headOf, stepNumberOf } from "../sessions/transcript-chain.ts";
 import type { GatewayContext } from "./context.ts";
 import { notOwned } from "./conversation.ts";
 import { withDecision } from "./decision-headers.ts";
@@ -44,7 +44,7 @@ import { evidenceUnavailable, orUnavailable, unrecorded } from "./store-calls.ts
 export interface OpenedStep {
   readonly planned: PlannedAttempt;
   /** Null for a call without a transcript. */
-  readonly chain: TranscriptChain | null;
+  readonly chain: ChainEnd | null;
   readonly owner: Owner;
   readonly answer: AnswerHead;
   readonly open: OpenStep;
@@ -187,7 +187,9 @@ function openedStep(
   const rateLimits = paces === undefined ? null : rateHeaders(statesOf(planned, paces, at));
   const head = { stepId, sessionId, turnId, decisionId: decision.id, dataClass, openedAt: at };
   const answer = { ...head, rateLimits };
-  return { planned, chain, owner, answer, open };
+  // Without the texts, which are as large as the request.
+  const end = chain && { values: headOf(chain), last: chain.last };
+  return { planned, chain: end, owner, answer, open };
 }
 
 /** The rate limits in requests and tokens as this Step left them. */

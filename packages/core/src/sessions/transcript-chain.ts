@@ -151,6 +151,9 @@ class ChainBuilder {
   }
 }
 
+/** As much of a chain as its extension needs: at least its last value. */
+export type ChainEnd = Pick<TranscriptChain, "values" | "last">;
+
 /** The part of a reply that extends a transcript. */
 export interface ReplyExtension {
   /** The chain value of each message. */
@@ -160,7 +163,7 @@ export interface ReplyExtension {
 
 /** Extends a chain by a reply, without the messages that repeat the assistant message they would follow. */
 export function extendByReply(
-  chain: TranscriptChain,
+  chain: ChainEnd,
   reply: readonly Message[],
   salt: Uint8Array,
 ): ReplyExtension {
@@ -180,7 +183,7 @@ export function extendByReply(
 }
 
 /** The chain value of the whole request. */
-export function headOf(chain: KnownChain): Buffer {
+export function headOf(chain: ChainEnd): Buffer {
   return chain.values.subarray(chain.values.length - valueBytes);
 }
 
