@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { ResponseStream } from "openai/lib/responses/ResponseStream";
 import { describe, expect, it } from "vitest";
-import { createFold } from "../src/domain/completion.ts";
+import { CompletionFold } from "../src/domain/completion.ts";
 import type { CompletionEvent, FinishReason } from "../src/domain/completion-event.ts";
 import { defaultLimits } from "../src/domain/limits.ts";
 import { GatewayError } from "../src/errors/gateway-error.ts";
@@ -119,7 +119,7 @@ const said: fc.Arbitrary<readonly CompletionEvent[]> = fc
   });
 
 function fold(events: readonly CompletionEvent[]) {
-  const folded = createFold();
+  const folded = new CompletionFold();
   for (const event of events) folded.add(event);
   return folded.completion();
 }

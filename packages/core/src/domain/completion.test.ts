@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { createFold } from "./completion.ts";
+import { CompletionFold } from "./completion.ts";
 
 it("keeps log probabilities for an answer that is written whole, but not for a stream", () => {
   const logprobs = { content: [{ token: "a", logprob: -0.5, bytes: [97], top_logprobs: [] }] };
   for (const keepsLogprobs of [true, false]) {
-    const fold = createFold({ keepsLogprobs });
+    const fold = new CompletionFold({ keepsLogprobs });
     fold.add({ type: "text-delta", text: "a" });
     fold.add({ type: "logprobs", logprobs });
     fold.add({ type: "finish", reason: "stop" });

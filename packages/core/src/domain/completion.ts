@@ -55,22 +55,6 @@ export interface Completion {
   readonly usage: UsageReport;
 }
 
-/** Collects events into a completion. */
-export interface CompletionFold {
-  add(event: CompletionEvent): void;
-  completion(): Completion;
-  /** Null until the model said why it stopped. */
-  finishReason(): FinishReason | null;
-  /** The last value of each field the provider has reported so far. */
-  usage(): UsageReport;
-  /** The vectors so far, by the index of their input. Null without any. */
-  vectors(): ReadonlyMap<number, EmbeddingVector> | null;
-  /** UTF-8 bytes of everything the model has written so far. */
-  outputBytes(): number;
-  /** How much state has come so far, of the message and of its calls. */
-  stateSize(): StateSize;
-}
-
 type OpenPart =
   | {
       readonly type: "text" | "reasoning" | "refusal";
@@ -88,6 +72,8 @@ type OpenPart =
     };
 
 type State = Extract<CompletionEvent, { type: "state" }>;
+type CallStarted = Extract<CompletionEvent, { type: "tool-call-started" }>;
+const nothingReported: UsageReport = {};
 const noState: StateSize = { values: 0, bytes: 0, sealedTexts: 0 };
 
 type OpenCall = Extract<OpenPart, { type: "tool-call" }>;
@@ -118,7 +104,7 @@ export function createDetailsFold(): DetailsFold {
 }
 
 /** Characters of deltas that are joined at once. */
-const joinedAtOnce = 2_048;
+const joinedAtOnce = 256;
 
 /**
  * A text that grows by small deltas. V8 keeps a text that grew by `+=` as a tree with a node per delta, which takes six
@@ -152,139 +138,178 @@ class JoinedText {
 }
 
 /**
- * Consecutive text of one kind is one part. Another kind of text, or a tool call, starts the next part. Log probabilities can
- * be much larger than the answer, so a stream that has written them doesn't keep them.
+ * Collects events into a completion. Consecutive text of one kind is one part. Another kind of text, or a tool call, starts
+ * the next part. Log probabilities can be much larger than the answer, so a stream that has written them doesn't keep them.
  */
-export function createFold({ keepsLogprobs = true } = {}): CompletionFold {
-  const parts: OpenPart[] = [];
+export class CompletionFold {
+  readonly #keepsLogprobs: boolean;
+  readonly #parts: OpenPart[] = [];
   /** The first call of each index. Deltas with the index belong to it. */
-  let calls: Map<number, OpenCall> | null = null;
-  const logprobs: Json[] = [];
-  let shown: Partial<Record<ShownField, Json[]>> | null = null;
-  let finishReason: FinishReason | null = null;
-  let stopText: string | undefined;
-  let usage: UsageReport = {};
+  #calls: Map<number, OpenCall> | null = null;
+  #shown: Partial<Record<ShownField, Json[]>> | null = null;
+  #finishReason: FinishReason | null = null;
+  #stopText: string | undefined;
+  #usage: UsageReport = nothingReported;
   // Most answers have neither state nor details.
-  let scale: StateSizeCounter | null = null;
-  let state: StateFold | null = null;
-  let unclaimed: DetailsFold | null = null;
-  let vectors: Map<number, EmbeddingVector> | null = null;
-  let bytes = 0;
+  #logprobs: Json[] | null = null;
+  #scale: StateSizeCounter | null = null;
+  #state: StateFold | null = null;
+  #unclaimed: DetailsFold | null = null;
+  #vectors: Map<number, EmbeddingVector> | null = null;
+  #bytes = 0;
 
-  function addState({ index, fields }: State): void {
-    scale ??= createStateSizeCounter();
-    const call = index === undefined ? null : calls?.get(index);
-    if (call === null) state ??= createStateFold(scale);
-    else if (call) call.state ??= createStateFold(scale);
-    (call === null ? state : call?.state)?.add(fields);
+  constructor({ keepsLogprobs = true } = {}) {
+    this.#keepsLogprobs = keepsLogprobs;
   }
 
-  function addDetail(event: CompletionEvent): void {
-    const last = parts.at(-1);
-    if (last?.type === "text") {
-      last.details ??= createDetailsFold();
-      last.details.add(event);
-    } else {
-      unclaimed ??= createDetailsFold();
-      unclaimed.add(event);
+  add(event: CompletionEvent): void {
+    switch (event.type) {
+      case "text-delta":
+        this.#say("text", event.text);
+        return;
+      case "reasoning-delta":
+        this.#say("reasoning", event.text, event.field);
+        return;
+      case "refusal-delta":
+        this.#say("refusal", event.text);
+        return;
+      case "tool-call-started":
+        this.#beginCall(event);
+        return;
+      case "tool-call-delta":
+        this.#bytes += Buffer.byteLength(event.arguments);
+        this.#calls?.get(event.index)?.arguments.add(event.arguments);
+        return;
+      case "state":
+        this.#addState(event);
+        return;
+      case "shown":
+        this.#shown ??= {};
+        this.#shown[event.name] = [...(this.#shown[event.name] ?? []), ...event.entries].slice(
+          0,
+          maxShown,
+        );
+        this.#addDetail(event);
+        return;
+      case "logprobs":
+        if (!this.#keepsLogprobs) return;
+        this.#logprobs ??= [];
+        this.#logprobs.push(event.logprobs);
+        this.#addDetail(event);
+        return;
+      case "embedding":
+        this.#vectors ??= new Map();
+        this.#vectors.set(event.index, event.vector);
+        return;
+      case "usage":
+        this.#usage = { ...this.#usage, ...event.usage };
+        return;
+      case "finish":
+        this.#finishReason = event.reason;
+        this.#stopText = event.stopText;
     }
   }
 
-  function claimDetails(): DetailsFold | null {
-    const claimed = unclaimed;
-    unclaimed = null;
-    return claimed;
+  completion(): Completion {
+    const fields = this.#state?.fields() ?? null;
+    return {
+      parts: this.#parts.map(closed),
+      ...(fields === null ? {} : { fields }),
+      ...(this.#shown === null ? {} : { shown: this.#shown }),
+      ...(this.#vectors === null ? {} : { embeddings: inOrder(this.#vectors) }),
+      logprobs: this.#logprobs ?? [],
+      finishReason: this.#finishReason,
+      ...(this.#stopText === undefined ? {} : { stopText: this.#stopText }),
+      usage: this.#usage,
+    };
   }
 
-  function say(
+  /** Null until the model said why it stopped. */
+  finishReason(): FinishReason | null {
+    return this.#finishReason;
+  }
+
+  /** The last value of each field the provider has reported so far. */
+  usage(): UsageReport {
+    return this.#usage;
+  }
+
+  /** The vectors so far, by the index of their input. Null without any. */
+  vectors(): ReadonlyMap<number, EmbeddingVector> | null {
+    return this.#vectors;
+  }
+
+  /** UTF-8 bytes of everything the model has written so far. */
+  outputBytes(): number {
+    return this.#bytes;
+  }
+
+  /** How much state has come so far, of the message and of its calls. */
+  stateSize(): StateSize {
+    return this.#scale?.size() ?? noState;
+  }
+
+  #say(
     type: "text" | "reasoning" | "refusal",
     text: string,
     field?: ReasoningField | undefined,
   ): void {
     if (text === "") return;
-    bytes += Buffer.byteLength(text);
-    const last = parts.at(-1);
+    this.#bytes += Buffer.byteLength(text);
+    const last = this.#parts.at(-1);
     if (last?.type === type) last.text.add(text);
     else
-      parts.push({
+      this.#parts.push({
         type,
         text: new JoinedText(text),
         field,
-        details: type === "text" ? claimDetails() : null,
+        details: type === "text" ? this.#claimDetails() : null,
       });
   }
 
-  return {
-    add(event) {
-      switch (event.type) {
-        case "text-delta":
-          return say("text", event.text);
-        case "reasoning-delta":
-          return say("reasoning", event.text, event.field);
-        case "refusal-delta":
-          return say("refusal", event.text);
-        case "tool-call-started": {
-          const { index, id, name } = event;
-          bytes += Buffer.byteLength(name);
-          const call: OpenCall = {
-            type: "tool-call",
-            id,
-            name,
-            state: null,
-            arguments: new JoinedText(""),
-          };
-          parts.push(call);
-          calls ??= new Map();
-          if (!calls.has(index)) calls.set(index, call);
-          return;
-        }
-        case "tool-call-delta": {
-          bytes += Buffer.byteLength(event.arguments);
-          const call = calls?.get(event.index);
-          call?.arguments.add(event.arguments);
-          return;
-        }
-        case "state":
-          return addState(event);
-        case "shown":
-          shown ??= {};
-          shown[event.name] = [...(shown[event.name] ?? []), ...event.entries].slice(0, maxShown);
-          return addDetail(event);
-        case "logprobs":
-          if (!keepsLogprobs) return;
-          logprobs.push(event.logprobs);
-          return addDetail(event);
-        case "embedding":
-          vectors ??= new Map();
-          vectors.set(event.index, event.vector);
-          return;
-        case "usage":
-          usage = { ...usage, ...event.usage };
-          return;
-        case "finish":
-          finishReason = event.reason;
-          stopText = event.stopText;
-      }
-    },
-    completion() {
-      const fields = state?.fields() ?? null;
-      return {
-        parts: parts.map(closed),
-        ...(fields === null ? {} : { fields }),
-        ...(shown === null ? {} : { shown }),
-        ...(vectors === null ? {} : { embeddings: inOrder(vectors) }),
-        logprobs,
-        finishReason,
-        ...(stopText === undefined ? {} : { stopText }),
-        usage,
-      };
-    },
-    finishReason: () => finishReason,
-    usage: () => usage,
-    vectors: () => vectors,
-    outputBytes: () => bytes,
-    stateSize: () => scale?.size() ?? noState,
-  };
+  #beginCall({ index, id, name }: CallStarted): void {
+    this.#bytes += Buffer.byteLength(name);
+    const call: OpenCall = {
+      type: "tool-call",
+      id,
+      name,
+      state: null,
+      arguments: new JoinedText(""),
+    };
+    this.#parts.push(call);
+    this.#calls ??= new Map();
+    if (!this.#calls.has(index)) this.#calls.set(index, call);
+  }
+
+  #addState({ index, fields }: State): void {
+    this.#scale ??= createStateSizeCounter();
+    if (index === undefined) {
+      this.#state ??= createStateFold(this.#scale);
+      this.#state.add(fields);
+      return;
+    }
+    const call = this.#calls?.get(index);
+    if (call === undefined) return;
+    call.state ??= createStateFold(this.#scale);
+    call.state.add(fields);
+  }
+
+  #addDetail(event: CompletionEvent): void {
+    const last = this.#parts.at(-1);
+    if (last?.type === "text") {
+      last.details ??= createDetailsFold();
+      last.details.add(event);
+    } else {
+      this.#unclaimed ??= createDetailsFold();
+      this.#unclaimed.add(event);
+    }
+  }
+
+  #claimDetails(): DetailsFold | null {
+    const claimed = this.#unclaimed;
+    this.#unclaimed = null;
+    return claimed;
+  }
 }
 
 function inOrder(vectors: ReadonlyMap<number, EmbeddingVector>): readonly EmbeddingVector[] {

@@ -5,7 +5,7 @@ import type { GatewayResponse } from "../http/gateway-response.ts";
 import type { GovernedAnswer, GovernedCall, PreparedRequest } from "../pipeline/governed-call.ts";
 import type { CachedConversation } from "../sessions/conversation-cache.ts";
 import { chatCompletionBody } from "../wire/chat-completions/body.ts";
-import { createChunkWriter } from "../wire/chat-completions/chunks.ts";
+import { ChunkWriter } from "../wire/chat-completions/chunks.ts";
 import type { ChatCompletionHead } from "../wire/chat-completions/head.ts";
 import { type ChatCompletionCall, parseChatCompletion } from "../wire/chat-completions/parse.ts";
 import type { KnownItems } from "../wire/read.ts";
@@ -88,11 +88,11 @@ function headOf(answer: GovernedAnswer, model: string): ChatCompletionHead {
 }
 
 function chunkWriter(head: ChatCompletionHead, includeUsage: boolean): StreamWriter {
-  const chunks = createChunkWriter({ ...head, includeUsage });
+  const chunks = new ChunkWriter({ ...head, includeUsage });
   return {
-    write: chunks.write,
+    write: (events) => chunks.write(events),
     finish: ({ completion, finishReason, usage }) =>
       chunks.finish(finishReason, usage, completion.usage.serviceTier),
-    fail: chunks.fail,
+    fail: (error) => chunks.fail(error),
   };
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { CompletionEvent } from "../domain/completion-event.ts";
 import { defaultLimits } from "../domain/limits.ts";
 import type { Json } from "../kernel/stable-json.ts";
-import { createAnswerIntake } from "./answer-intake.ts";
+import { AnswerIntake } from "./answer-intake.ts";
 
 const entry = { token: "a", logprob: -0.5, bytes: [97], top_logprobs: [] };
 const logprobs = { content: Array.from({ length: 10 }, () => entry) };
@@ -11,7 +11,7 @@ const noState = { values: 0, bytes: 0, sealedTexts: 0 };
 
 /** The result of so many events with log probabilities, within 1,000 bytes. */
 function failureAfter(events: number, isKept: boolean): string | null {
-  const intake = createAnswerIntake({ ...defaultLimits, answerBytes: 1_000 }, isKept);
+  const intake = new AnswerIntake({ ...defaultLimits, answerBytes: 1_000 }, isKept);
   for (let event = 0; event < events; event++) intake.take([{ type: "logprobs", logprobs }]);
   return intake.failure(0, noState)?.reason ?? null;
 }
@@ -41,7 +41,7 @@ describe("the limits of one answer", () => {
 
   /** The reason of the failure, and how many events it let pass. */
   function taken(events: readonly CompletionEvent[], within = limits) {
-    const intake = createAnswerIntake(within, true);
+    const intake = new AnswerIntake(within, true);
     const passed = intake.take(events).length;
     return [intake.failure(0, noState)?.reason ?? null, passed];
   }
@@ -71,20 +71,20 @@ describe("the limits of one answer", () => {
     expect(taken([state(nested(100))])).toEqual(["too_deep", 0]);
     expect(taken([state(Array.from({ length: 100_000 }, () => 0))])).toEqual(["too_much_state", 0]);
     expect(taken([state(nested(3))])).toEqual([null, 1]);
-    const { failure } = createAnswerIntake(limits, true);
-    expect(failure(100, { values: 0, bytes: 1, sealedTexts: 0 })).toBeNull();
-    const wide = createAnswerIntake(limits, true);
+    const within = new AnswerIntake(limits, true);
+    expect(within.failure(100, { values: 0, bytes: 1, sealedTexts: 0 })).toBeNull();
+    const wide = new AnswerIntake(limits, true);
     expect(wide.failure(0, { values: 1_000_000, bytes: 0, sealedTexts: 0 })?.reason).toBe(
       "too_much_state",
     );
-    const long = createAnswerIntake(limits, true);
+    const long = new AnswerIntake(limits, true);
     expect(long.failure(0, { values: 0, bytes: 100_000_000, sealedTexts: 0 })?.reason).toBe(
       "too_much_state",
     );
-    const sealed = createAnswerIntake(limits, true);
+    const sealed = new AnswerIntake(limits, true);
     const many = { values: 0, bytes: 0, sealedTexts: 4_097 };
     expect(sealed.failure(0, many)?.reason).toBe("too_much_state");
-    const large = createAnswerIntake(limits, true);
+    const large = new AnswerIntake(limits, true);
     expect(large.failure(101, noState)?.reason).toBe("answer_too_large");
   });
 
@@ -114,7 +114,7 @@ describe("halves of surrogate pairs in one answer", () => {
   const finish: CompletionEvent = { type: "finish", reason: "stop" };
 
   function all(...events: readonly CompletionEvent[]): readonly CompletionEvent[] {
-    const intake = createAnswerIntake(defaultLimits, true);
+    const intake = new AnswerIntake(defaultLimits, true);
     return events.flatMap((event) => intake.take([event]));
   }
 

@@ -17,117 +17,126 @@ import { JsonScan } from "../kernel/measure-json.ts";
 import { hasMoreValues, isShallow, jsonBytes, returnableJson } from "../kernel/returnable-json.ts";
 import { endsInHalf } from "../kernel/surrogates.ts";
 
-/**
- * Checks and repairs an attempt's events before anything else reads them. Text becomes well-formed. An answer that no
- * client could send back ends as the provider's failure.
- */
-export interface AnswerIntake {
-  /** Returns the events to pass on: all of them, or those before the first one that exceeds a limit. */
-  take(events: readonly CompletionEvent[]): readonly CompletionEvent[];
-  /** The reason to stop, given the output and state so far; null while the answer is within its limits. */
-  failure(outputBytes: number, state: StateSize): ProviderError | null;
-}
-
 type TextDelta = Extract<
   CompletionEvent,
   { type: "text-delta" | "reasoning-delta" | "refusal-delta" }
 >;
 type State = Extract<CompletionEvent, { type: "state" }>;
 type CallStarted = Extract<CompletionEvent, { type: "tool-call-started" }>;
+type Embedding = Extract<CompletionEvent, { type: "embedding" }>;
 type AnswerLimits = Pick<
   Limits,
   "depth" | "keys" | "values" | "tools" | "answerParts" | "answerBytes" | "upstreamBytes"
 >;
 
 /**
- * `isKept` means that the whole answer, with log probabilities, is written at its end: as one body or as a stored response.
+ * Checks and repairs an attempt's events before anything else reads them. Text becomes well-formed. An answer that no
+ * client could send back ends as the provider's failure.
  */
-export function createAnswerIntake(limits: AnswerLimits, isKept: boolean): AnswerIntake {
-  const bounds = createBounds(limits, isKept);
-  const halves = createEventSanitizer(limits);
-  let failure: ProviderError | null = null;
-  return {
-    take(events) {
-      // Almost all events pass unchanged, so the list is only copied when one doesn't.
-      let taken: CompletionEvent[] | null = null;
-      let at = -1;
-      for (const event of events) {
-        at++;
-        failure ??= bounds.excess(event);
-        if (failure !== null) return taken ?? events.slice(0, at);
-        if (taken === null && halves.passes(event)) continue;
-        taken ??= events.slice(0, at);
-        halves.add(event, taken);
-      }
-      return taken ?? events;
-    },
-    failure(bytes, state) {
-      if (bytes > limits.answerBytes) failure ??= beyond("answer_too_large");
-      if (isTooMuchState(state)) failure ??= beyond("too_much_state");
-      return failure;
-    },
-  };
+export class AnswerIntake {
+  readonly #limits: AnswerLimits;
+  readonly #bounds: AnswerBounds;
+  readonly #halves: EventSanitizer;
+  #failure: ProviderError | null = null;
+
+  /**
+   * `isKept` means that the whole answer, with log probabilities, is written at its end: as one body or as a stored response.
+   */
+  constructor(limits: AnswerLimits, isKept: boolean) {
+    this.#limits = limits;
+    this.#bounds = new AnswerBounds(limits, isKept);
+    this.#halves = new EventSanitizer(limits);
+  }
+
+  /** Returns the events to pass on: all of them, or those before the first one that exceeds a limit. */
+  take(events: readonly CompletionEvent[]): readonly CompletionEvent[] {
+    // Almost all events pass unchanged, so the list is only copied when one doesn't.
+    let taken: CompletionEvent[] | null = null;
+    let at = -1;
+    for (const event of events) {
+      at++;
+      this.#failure ??= this.#bounds.excess(event);
+      if (this.#failure !== null) return taken ?? events.slice(0, at);
+      if (taken === null && this.#halves.passes(event)) continue;
+      taken ??= events.slice(0, at);
+      this.#halves.add(event, taken);
+    }
+    return taken ?? events;
+  }
+
+  /** The reason to stop, given the output and state so far; null while the answer is within its limits. */
+  failure(outputBytes: number, state: StateSize): ProviderError | null {
+    if (outputBytes > this.#limits.answerBytes) this.#failure ??= beyond("answer_too_large");
+    if (isTooMuchState(state)) this.#failure ??= beyond("too_much_state");
+    return this.#failure;
+  }
 }
 
-/** Counts parts and tool calls as `createFold` does for the same events. */
-function createBounds(
-  limits: AnswerLimits,
-  isKept: boolean,
-): {
-  excess(event: CompletionEvent): ProviderError | null;
-} {
-  let logprobBytes = 0;
-  let shownBytes = 0;
-  let vectorBytes = 0;
-  let embedded: Set<number> | null = null;
-  let speaking: TextDelta["type"] | null = null;
-  let parts = 0;
+/** Counts parts and tool calls as `CompletionFold` does for the same events. */
+class AnswerBounds {
+  readonly #limits: AnswerLimits;
+  readonly #isKept: boolean;
+  #logprobBytes = 0;
+  #shownBytes = 0;
+  #vectorBytes = 0;
+  #embedded: Set<number> | null = null;
+  #speaking: TextDelta["type"] | null = null;
+  #parts = 0;
   // Most answers have no tool calls.
-  let calls: CallBounds | null = null;
+  #calls: CallBounds | null = null;
 
-  function begin(type: TextDelta["type"] | null): ProviderError | null {
-    speaking = type;
-    return ++parts > limits.answerParts ? beyond("too_many_parts") : null;
+  constructor(limits: AnswerLimits, isKept: boolean) {
+    this.#limits = limits;
+    this.#isKept = isKept;
   }
-  return {
-    excess(event) {
-      switch (event.type) {
-        case "text-delta":
-        case "reasoning-delta":
-        case "refusal-delta":
-          return event.text === "" || speaking === event.type ? null : begin(event.type);
-        case "tool-call-started":
-          calls ??= new CallBounds(limits);
-          return calls.begin(event) ?? begin(null);
-        case "tool-call-delta":
-          return calls?.add(event.index, event.arguments) ?? null;
-        case "logprobs":
-          if (!isShallow(event.logprobs, limits.depth)) return beyond("too_deep");
-          if (isKept) logprobBytes += jsonBytes(event.logprobs);
-          return logprobBytes > limits.answerBytes ? beyond("too_many_logprobs") : null;
-        case "state":
-          if (!isShallow(event.fields, maxStateDepth + 1)) return beyond("too_deep");
-          return isTooMuchAtOnce(event.fields) ? beyond("too_much_state") : null;
-        case "shown":
-          if (!event.entries.every((entry) => isShallow(entry, maxStateDepth)))
-            return beyond("too_deep");
-          for (const entry of event.entries) shownBytes += jsonBytes(entry);
-          return shownBytes > 2 * limits.answerBytes ? beyond("answer_too_large") : null;
-        case "embedding":
-          vectorBytes += sizeOfVector(event.vector);
-          if (vectorBytes > limits.upstreamBytes) return beyond("answer_too_large");
-          embedded ??= new Set();
-          if (embedded.has(event.index) || !isVector(event.vector))
-            return invalid(
-              "The provider's answer has an embedding that is not a vector, or two for one input.",
-            );
-          embedded.add(event.index);
-          return null;
-        default:
-          return null;
-      }
-    },
-  };
+
+  excess(event: CompletionEvent): ProviderError | null {
+    const { depth, answerBytes } = this.#limits;
+    switch (event.type) {
+      case "text-delta":
+      case "reasoning-delta":
+      case "refusal-delta":
+        return event.text === "" || this.#speaking === event.type ? null : this.#begin(event.type);
+      case "tool-call-started":
+        this.#calls ??= new CallBounds(this.#limits);
+        return this.#calls.begin(event) ?? this.#begin(null);
+      case "tool-call-delta":
+        return this.#calls?.add(event.index, event.arguments) ?? null;
+      case "logprobs":
+        if (!isShallow(event.logprobs, depth)) return beyond("too_deep");
+        if (this.#isKept) this.#logprobBytes += jsonBytes(event.logprobs);
+        return this.#logprobBytes > answerBytes ? beyond("too_many_logprobs") : null;
+      case "state":
+        if (!isShallow(event.fields, maxStateDepth + 1)) return beyond("too_deep");
+        return isTooMuchAtOnce(event.fields) ? beyond("too_much_state") : null;
+      case "shown":
+        if (!event.entries.every((entry) => isShallow(entry, maxStateDepth)))
+          return beyond("too_deep");
+        for (const entry of event.entries) this.#shownBytes += jsonBytes(entry);
+        return this.#shownBytes > 2 * answerBytes ? beyond("answer_too_large") : null;
+      case "embedding":
+        return this.#addVector(event);
+      default:
+        return null;
+    }
+  }
+
+  #begin(type: TextDelta["type"] | null): ProviderError | null {
+    this.#speaking = type;
+    return ++this.#parts > this.#limits.answerParts ? beyond("too_many_parts") : null;
+  }
+
+  #addVector({ index, vector }: Embedding): ProviderError | null {
+    this.#vectorBytes += sizeOfVector(vector);
+    if (this.#vectorBytes > this.#limits.upstreamBytes) return beyond("answer_too_large");
+    this.#embedded ??= new Set();
+    if (this.#embedded.has(index) || !isVector(vector))
+      return invalid(
+        "The provider's answer has an embedding that is not a vector, or two for one input.",
+      );
+    this.#embedded.add(index);
+    return null;
+  }
 }
 
 /** Checks that clients can send one answer's tool calls back. */
@@ -196,100 +205,114 @@ function beyond(reason: string): ProviderError {
  * Joins surrogate pairs that are split between two deltas of a part. An unpaired half becomes U+FFFD before the next part
  * begins or the answer finishes.
  */
-function createEventSanitizer({ keys }: Pick<Limits, "keys">): {
-  /** Whether `add` would only append the event unchanged. */
-  passes(event: CompletionEvent): boolean;
-  add(event: CompletionEvent, into: CompletionEvent[]): void;
-} {
-  let waiting: TextDelta | null = null;
+class EventSanitizer {
+  readonly #keys: number;
+  #waiting: TextDelta | null = null;
   // Most answers have neither tool calls nor state.
   /** The unsent end of each call's arguments. A plain answer can't show a call that never began, so its events are dropped. */
-  let ofCalls: Map<number, string> | null = null;
+  #ofCalls: Map<number, string> | null = null;
   /** One per tool call, and one for the message, which has no index. */
-  let ofStates: Map<number | undefined, SurrogateJoiner> | null = null;
+  #ofStates: Map<number | undefined, SurrogateJoiner> | null = null;
 
-  function endSpoken(into: CompletionEvent[]): void {
-    if (waiting !== null) into.push({ ...waiting, text: replacement });
-    waiting = null;
+  constructor({ keys }: Pick<Limits, "keys">) {
+    this.#keys = keys;
   }
-  function say(event: TextDelta, into: CompletionEvent[]): void {
-    if (waiting !== null && waiting.type !== event.type) endSpoken(into);
-    const [whole, half] = joined(waiting?.text ?? "", event.text);
-    waiting = half === "" ? null : { ...event, text: half };
+
+  /** Whether `add` would only append the event unchanged. */
+  passes(event: CompletionEvent): boolean {
+    return (
+      "text" in event && event.text !== "" && this.#waiting === null && event.text.isWellFormed()
+    );
+  }
+
+  add(event: CompletionEvent, into: CompletionEvent[]): void {
+    switch (event.type) {
+      case "text-delta":
+      case "reasoning-delta":
+      case "refusal-delta":
+        if (event.text !== "") this.#say(event, into);
+        return;
+      case "tool-call-started":
+        this.#beginCall(event, into);
+        return;
+      case "tool-call-delta":
+        this.#write(event.index, event.arguments, into);
+        return;
+      case "logprobs":
+        into.push({ type: "logprobs", logprobs: returnableJson(event.logprobs, this.#keys) });
+        return;
+      case "shown":
+        into.push({
+          ...event,
+          entries: event.entries.map((entry) => returnableJson(entry, this.#keys)),
+        });
+        return;
+      case "state":
+        if (event.index === undefined || this.#ofCalls?.has(event.index)) this.#keep(event, into);
+        return;
+      case "answer-started":
+        into.push(wellFormedLabels(event));
+        return;
+      case "finish":
+        this.#endAll(into);
+        into.push(event);
+        return;
+      default:
+        into.push(event);
+    }
+  }
+
+  #endSpoken(into: CompletionEvent[]): void {
+    if (this.#waiting !== null) into.push({ ...this.#waiting, text: replacement });
+    this.#waiting = null;
+  }
+
+  #say(event: TextDelta, into: CompletionEvent[]): void {
+    if (this.#waiting !== null && this.#waiting.type !== event.type) this.#endSpoken(into);
+    const [whole, half] = joined(this.#waiting?.text ?? "", event.text);
+    this.#waiting = half === "" ? null : { ...event, text: half };
     if (whole !== "") into.push({ ...event, text: whole });
   }
-  function write(index: number, text: string, into: CompletionEvent[]): void {
-    const before = ofCalls?.get(index);
+
+  #beginCall(event: CallStarted, into: CompletionEvent[]): void {
+    this.#endSpoken(into);
+    this.#ofCalls ??= new Map();
+    this.#ofCalls.set(event.index, this.#ofCalls.get(event.index) ?? "");
+    into.push({ ...event, id: event.id.toWellFormed(), name: event.name.toWellFormed() });
+  }
+
+  #write(index: number, text: string, into: CompletionEvent[]): void {
+    const before = this.#ofCalls?.get(index);
     if (before === undefined) return;
     const [whole, rest] = joinedArguments(before, text);
-    ofCalls?.set(index, rest);
+    this.#ofCalls?.set(index, rest);
     if (whole !== "") into.push({ type: "tool-call-delta", index, arguments: whole });
   }
-  function endAll(into: CompletionEvent[]): void {
-    endSpoken(into);
-    for (const [index, rest] of ofCalls ?? []) {
+
+  #endAll(into: CompletionEvent[]): void {
+    this.#endSpoken(into);
+    for (const [index, rest] of this.#ofCalls ?? []) {
       const text = rest.toWellFormed().replace(half, escapedReplacement);
       if (text !== "") into.push({ type: "tool-call-delta", index, arguments: text });
     }
-    ofCalls = null;
-    for (const [index, state] of ofStates ?? []) {
+    this.#ofCalls = null;
+    for (const [index, state] of this.#ofStates ?? []) {
       const fields = state.flush();
       if (fields !== null)
-        push({ type: "state", ...(index !== undefined && { index }), fields }, into);
+        this.#push({ type: "state", ...(index !== undefined && { index }), fields }, into);
     }
   }
-  function keep(event: State, into: CompletionEvent[]): void {
-    ofStates ??= new Map();
-    const state = ofStates.get(event.index) ?? createSurrogateJoiner();
-    ofStates.set(event.index, state);
-    push({ ...event, fields: state.join(event.fields) }, into);
-  }
-  function push(event: State, into: CompletionEvent[]): void {
-    into.push({ ...event, fields: returnableFields(event.fields, keys) });
+
+  #keep(event: State, into: CompletionEvent[]): void {
+    this.#ofStates ??= new Map();
+    const state = this.#ofStates.get(event.index) ?? createSurrogateJoiner();
+    this.#ofStates.set(event.index, state);
+    this.#push({ ...event, fields: state.join(event.fields) }, into);
   }
 
-  return {
-    passes: (event) =>
-      "text" in event && event.text !== "" && waiting === null && event.text.isWellFormed(),
-    add(event, into) {
-      switch (event.type) {
-        case "text-delta":
-        case "reasoning-delta":
-        case "refusal-delta":
-          if (event.text !== "") say(event, into);
-          return;
-        case "tool-call-started":
-          endSpoken(into);
-          ofCalls ??= new Map();
-          ofCalls.set(event.index, ofCalls.get(event.index) ?? "");
-          into.push({ ...event, id: event.id.toWellFormed(), name: event.name.toWellFormed() });
-          return;
-        case "tool-call-delta":
-          return write(event.index, event.arguments, into);
-        case "logprobs":
-          into.push({ type: "logprobs", logprobs: returnableJson(event.logprobs, keys) });
-          return;
-        case "shown":
-          into.push({
-            ...event,
-            entries: event.entries.map((entry) => returnableJson(entry, keys)),
-          });
-          return;
-        case "state":
-          if (event.index === undefined || ofCalls?.has(event.index)) keep(event, into);
-          return;
-        case "answer-started":
-          into.push(wellFormedLabels(event));
-          return;
-        case "finish":
-          endAll(into);
-          into.push(event);
-          return;
-        default:
-          into.push(event);
-      }
-    },
-  };
+  #push(event: State, into: CompletionEvent[]): void {
+    into.push({ ...event, fields: returnableFields(event.fields, this.#keys) });
+  }
 }
 
 const replacement = "\uFFFD";

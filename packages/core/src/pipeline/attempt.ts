@@ -10,7 +10,7 @@ import {
 } from "../contracts/provider.ts";
 import type { AttemptSettlement } from "../contracts/step-verbs.ts";
 import type { Hold } from "../domain/budget.ts";
-import { type CompletionFold, createFold } from "../domain/completion.ts";
+import { CompletionFold } from "../domain/completion.ts";
 import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";
 import { tokensOfBytes } from "../domain/estimate.ts";
 import type { Message } from "../domain/message.ts";
@@ -18,7 +18,7 @@ import { stateOrigin } from "../domain/provider-state.ts";
 import type { Usage } from "../domain/usage.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import { sealFields } from "../sessions/state-seal.ts";
-import { type AnswerIntake, createAnswerIntake } from "./answer-intake.ts";
+import { AnswerIntake } from "./answer-intake.ts";
 import type { Latencies } from "./choose-target.ts";
 import type { GatewayContext } from "./context.ts";
 import { askForEmbeddings, hasAllVectors, missingVectors } from "./embedding.ts";
@@ -129,8 +129,8 @@ export class RunningAttempt implements AnswerSink {
     this.#run = run;
     this.planned = planned;
     this.startedAt = context.clock.monotonic();
-    this.fold = createFold({ keepsLogprobs: call.repeatsAnswer });
-    this.#intake = createAnswerIntake(context.limits, call.repeatsAnswer);
+    this.fold = new CompletionFold({ keepsLogprobs: call.repeatsAnswer });
+    this.#intake = new AnswerIntake(context.limits, call.repeatsAnswer);
   }
 
   /** Asks the provider as soon as its upstream has a place. */

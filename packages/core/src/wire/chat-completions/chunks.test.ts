@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createFold } from "../../domain/completion.ts";
+import { CompletionFold } from "../../domain/completion.ts";
 import type { CompletionEvent } from "../../domain/completion-event.ts";
 import type { Usage } from "../../domain/usage.ts";
 import { GatewayError } from "../../errors/gateway-error.ts";
 import { chatCompletionBody } from "./body.ts";
-import { createChunkWriter } from "./chunks.ts";
+import { ChunkWriter } from "./chunks.ts";
 
 const head = {
   id: "chatcmpl-1",
@@ -44,9 +44,9 @@ function chunksOf(stream: string): readonly ChunkLine[] {
   return data.map((line): ChunkLine => JSON.parse(line));
 }
 
-describe("createChunkWriter", () => {
+describe("ChunkWriter", () => {
   it("writes the bytes of section 2.3 and 6.1", () => {
-    const writer = createChunkWriter({ ...head, includeUsage: true });
+    const writer = new ChunkWriter({ ...head, includeUsage: true });
     const before = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1790000000,"model":"sim/acme/echo","system_fingerprint":"fp_1","choices":[`;
     const after = `,"session_id":"${head.sessionId}","turn_id":"${head.turnId}"}\n\n`;
     const choice = (delta: string, finish = "null") =>
@@ -75,7 +75,7 @@ describe("createChunkWriter", () => {
   });
 
   it("writes state where clients look for it", () => {
-    const writer = createChunkWriter({ ...head, includeUsage: false });
+    const writer = new ChunkWriter({ ...head, includeUsage: false });
     const extra = { extra_content: { google: { thought_signature: "s" } } };
     const stream =
       writer.write([
@@ -107,7 +107,7 @@ describe("createChunkWriter", () => {
   });
 
   it("writes nothing for events that the client doesn't see", () => {
-    const writer = createChunkWriter({ ...head, includeUsage: false });
+    const writer = new ChunkWriter({ ...head, includeUsage: false });
     const unseen: readonly CompletionEvent[] = [
       { type: "request-sent", host: "h", bodySha256: "0" },
       { type: "answer-started", providerRequestId: "secret" },
@@ -123,7 +123,7 @@ describe("createChunkWriter", () => {
 
   it("begins an empty answer with the role, and omits usage unless requested", () => {
     const chunks = chunksOf(
-      createChunkWriter({ ...head, includeUsage: false }).finish("stop", usage),
+      new ChunkWriter({ ...head, includeUsage: false }).finish("stop", usage),
     );
     expect(chunks.map((chunk) => chunk.choices[0]?.delta)).toEqual([
       { role: "assistant", content: "", refusal: null },
@@ -141,7 +141,7 @@ describe("createChunkWriter", () => {
       { type: "shown", name: "images", entries: [image] },
       { type: "finish", reason: "stop" },
     ];
-    const writer = createChunkWriter({ ...head, includeUsage: false });
+    const writer = new ChunkWriter({ ...head, includeUsage: false });
     const chunks = chunksOf(writer.write(events) + writer.finish("stop", usage));
     const deltas = chunks.map((chunk) => chunk.choices[0]?.delta);
     expect(deltas.slice(1, -1)).toEqual([
@@ -149,7 +149,7 @@ describe("createChunkWriter", () => {
       { annotations: [second] },
       { images: [image] },
     ]);
-    const fold = createFold();
+    const fold = new CompletionFold();
     for (const event of events) fold.add(event);
     expect(JSON.parse(chatCompletionBody(head, fold.completion(), usage))).toMatchObject({
       system_fingerprint: "fp_1",
@@ -159,7 +159,7 @@ describe("createChunkWriter", () => {
 
   it("reads the configuration when it writes the first chunk", () => {
     let fingerprint: string | null = null;
-    const writer = createChunkWriter({
+    const writer = new ChunkWriter({
       ...head,
       includeUsage: false,
       systemFingerprint: () => fingerprint,
@@ -172,7 +172,7 @@ describe("createChunkWriter", () => {
   });
 
   it("ends a failed stream with the error and no finish reason", () => {
-    const writer = createChunkWriter({ ...head, includeUsage: true });
+    const writer = new ChunkWriter({ ...head, includeUsage: true });
     const stream =
       writer.write([{ type: "text-delta", text: "a" }]) +
       writer.fail(new GatewayError("upstream_error", "The provider failed."));
@@ -236,13 +236,13 @@ describe("a streamed answer", () => {
   it("equals the plain body when joined, whatever it contains and however it is split", () => {
     fc.assert(
       fc.property(answers, fc.nat(), fc.boolean(), (events, cut, includeUsage) => {
-        const writer = createChunkWriter({ ...head, includeUsage });
+        const writer = new ChunkWriter({ ...head, includeUsage });
         const half = cut % (events.length + 1);
         const stream =
           writer.write(events.slice(0, half)) +
           writer.write(events.slice(half)) +
           writer.finish("stop", usage);
-        const fold = createFold();
+        const fold = new CompletionFold();
         for (const event of events) fold.add(event);
         const body = JSON.parse(chatCompletionBody(head, fold.completion(), usage));
         expect(join(chunksOf(stream), includeUsage)).toEqual({

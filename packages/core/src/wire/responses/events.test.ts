@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Completion } from "../../domain/completion.ts";
-import { createFold } from "../../domain/completion.ts";
+import { CompletionFold } from "../../domain/completion.ts";
 import type { CompletionEvent } from "../../domain/completion-event.ts";
 import { defaultLimits } from "../../domain/limits.ts";
 import { GatewayError } from "../../errors/gateway-error.ts";
@@ -23,7 +23,7 @@ const head: ResponseHead = {
 const usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 };
 
 function foldOf(events: readonly CompletionEvent[]): Completion {
-  const fold = createFold();
+  const fold = new CompletionFold();
   for (const event of events) fold.add(event);
   return fold.completion();
 }
