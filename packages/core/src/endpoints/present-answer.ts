@@ -110,9 +110,7 @@ export function presentStream(
   answer: GovernedAnswer,
   writer: StreamWriter,
 ): Promise<GatewayResponse> {
-  return new Promise((resolve, reject) =>
-    new StreamAnswer(scope, answer, writer).begin(resolve, reject),
-  );
+  return new StreamAnswer(scope, answer, writer).begin();
 }
 
 const never = Number.POSITIVE_INFINITY;
@@ -123,9 +121,8 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
   readonly #context: RequestScope;
   readonly #answer: GovernedAnswer;
   readonly #writer: StreamWriter;
-  #resolve: (answer: GatewayResponse) => void = () => {};
-  #reject: (thrown: unknown) => void = () => {};
-  #hasBegun = false;
+  /** Null once there are headers, or an error instead of them. */
+  #pending: PromiseWithResolvers<GatewayResponse> | null = null;
   /** When to send the headers even without an event. Monotonic. */
   #headersAt = never;
   #slot: number | null = null;
@@ -151,13 +148,14 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
     this.#copy = answer.copyRoom && new AnswerCopy(answer.copyRoom);
   }
 
-  begin(resolve: (answer: GatewayResponse) => void, reject: (thrown: unknown) => void): void {
+  begin(): Promise<GatewayResponse> {
     const { timers, deadlines } = this.#context.context;
-    this.#resolve = resolve;
-    this.#reject = reject;
+    const pending = Promise.withResolvers<GatewayResponse>();
+    this.#pending = pending;
     this.#headersAt = timers.now() + deadlines.headers;
     this.#slot = timers.add(this, this.#headersAt);
     this.#answer.read(this);
+    return pending.promise;
   }
 
   take(events: readonly CompletionEvent[]): Promise<void> | null {
@@ -186,7 +184,7 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
   }
 
   failed(thrown: Error): void {
-    if (!this.#hasBegun) this.#refuse(thrown);
+    this.#refuse(thrown);
     // Nobody reads the stream.
     if (this.#isOver) return;
     const error = toGatewayError(thrown);
@@ -195,7 +193,7 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
   }
 
   left(): void {
-    if (!this.#hasBegun) this.#refuse(this.#answer.signal.reason);
+    if (this.#pending !== null) this.#refuse(this.#answer.signal.reason);
     else if (this.#copy !== null) this.#breakOff();
   }
 
@@ -214,10 +212,10 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
   }
 
   #sendHeaders(): void {
-    if (this.#hasBegun) return;
-    this.#begun();
+    const pending = this.#takePending();
+    if (pending === null) return;
     const { headerNames } = this.#context.context;
-    this.#resolve({
+    pending.resolve({
       status: 200,
       headers: answerHeaders(headerNames, this.#answer, { ...eventStreamHeaders }),
       body: this,
@@ -225,16 +223,20 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
   }
 
   #refuse(thrown: unknown): void {
-    this.#begun();
+    const pending = this.#takePending();
+    if (pending === null) return;
     this.#isOver = true;
-    this.#reject(thrown);
+    pending.reject(thrown);
   }
 
-  #begun(): void {
-    this.#hasBegun = true;
+  #takePending(): PromiseWithResolvers<GatewayResponse> | null {
+    const pending = this.#pending;
+    if (pending === null) return null;
+    this.#pending = null;
     this.#headersAt = never;
     if (this.#slot !== null) this.#context.context.timers.remove(this.#slot);
     this.#slot = null;
+    return pending;
   }
 
   start(sink: TextSink): void {
@@ -259,6 +261,7 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
     } catch (thrown) {
       this.#started?.reject(thrown);
     }
+    this.#started = null;
   }
 
   leave(): void {

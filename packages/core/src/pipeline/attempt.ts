@@ -105,7 +105,7 @@ export class RunningAttempt implements AnswerSink {
   readonly #intake: AnswerIntake;
   /** The attempt is over: further events are ignored. */
   #isOver = false;
-  #cancel = (): void => {};
+  #cancel: (() => void) | null = null;
   /** Created when the provider asks for the signal. */
   #controller: AbortController | null = null;
   #stoppedFor: unknown = null;
@@ -122,7 +122,8 @@ export class RunningAttempt implements AnswerSink {
    */
   #silentAt = never;
   #handled = 0;
-  #resume = (): void => {};
+  /** Stops waiting for a slow client; null while nothing waits. */
+  #resume: (() => void) | null = null;
 
   constructor(run: StepRun, planned: PlannedAttempt) {
     const { context, call } = run;
@@ -208,7 +209,7 @@ export class RunningAttempt implements AnswerSink {
 
   /** Stops waiting for a slow client. */
   release(): void {
-    this.#resume();
+    this.#resume?.();
   }
 
   /** Aborts when the attempt stops. */
@@ -294,7 +295,8 @@ export class RunningAttempt implements AnswerSink {
     const { context, call } = this.#run;
     this.#silentAt = never;
     return new Promise((resolve) => {
-      this.#resume = () => {
+      const resume = (): void => {
+        if (this.#resume === resume) this.#resume = null;
         if (!this.#isOver && this.#silentAt === never)
           this.#expectEvent(
             context.clock.monotonic(),
@@ -302,7 +304,8 @@ export class RunningAttempt implements AnswerSink {
           );
         resolve();
       };
-      room.then(this.#resume, (thrown) => {
+      this.#resume = resume;
+      room.then(resume, (thrown) => {
         this.failed(thrown);
         resolve();
       });
@@ -373,7 +376,7 @@ export class RunningAttempt implements AnswerSink {
   /** The attempt is over even if the provider fails to end its call. */
   #endCall(): void {
     try {
-      this.#cancel();
+      this.#cancel?.();
     } catch {
       // A failure to cancel changes nothing.
     }
