@@ -48,26 +48,84 @@ export const frameText: FrameText = {
   },
 };
 
-export function createAnswerReader({ seed, secrets }: AnswerReaderOptions): AnswerReader {
-  let toolCalls: ToolCalls | null = null;
-  const addShown = createShown();
-  let started = false;
-  let written = false;
-  let reason: FinishReason | null = null;
-  let tier: Json | undefined;
+export function createAnswerReader(options: AnswerReaderOptions): AnswerReader {
+  return new ChatAnswerReader(options);
+}
 
-  const addCalls = (fragments: Json, into: CompletionEvent[], exact?: () => Json): void => {
-    toolCalls ??= createToolCalls(seed);
-    toolCalls.add(fragments, into, exact);
-  };
+/** Every open stream has one, so it is a class: closures would take several times its memory. */
+class ChatAnswerReader implements AnswerReader {
+  readonly #options: AnswerReaderOptions;
+  #toolCalls: ToolCalls | null = null;
+  #shown: ShownCounts | null = null;
+  #started = false;
+  #written = false;
+  #reason: FinishReason | null = null;
+  #tier: Json | undefined;
+
+  constructor(options: AnswerReaderOptions) {
+    this.#options = options;
+  }
+
+  add(chunk: Json, into: CompletionEvent[], text: string): void {
+    this.#throwError(chunk);
+    if (!isObject(chunk)) throw invalidEvent("The provider sent an event that is not an object.");
+    this.#begin(chunk, into);
+    const choice = firstChoice(chunk["choices"]);
+    if (choice)
+      this.#addChoice(choice, membersOf(choice["delta"]), into, exactCalls(text, "delta"));
+    this.#addUsage(chunk, into);
+  }
+
+  addWhole(body: Json, into: CompletionEvent[], text: string): void {
+    this.#throwError(body);
+    if (!isObject(body) || !hasMessages(body)) throw noCompletion();
+    this.#begin(body, into);
+    const choice = firstChoice(body["choices"]);
+    const message = withIndexes(membersOf(choice?.["message"]));
+    if (choice) this.#addChoice(choice, message, into, exactCalls(text, "message"));
+    this.#addUsage(body, into);
+  }
+
+  written(): boolean {
+    return this.#written;
+  }
+
+  finished(): boolean {
+    return this.#reason !== null;
+  }
+
+  /** Streams end with `[DONE]`, which is not a chunk. */
+  ended(): boolean {
+    return false;
+  }
+
+  finish(into: CompletionEvent[]): void {
+    const reason = this.#reason;
+    if (reason === null)
+      throw invalidAnswer("answer_cut", "The provider's answer ended before it was complete.");
+    this.#toolCalls?.finish();
+    into.push({ type: "finish", reason });
+  }
+
+  #throwError(answered: Json): void {
+    const { secrets } = this.#options;
+    const error = errorIn(answered);
+    if (error !== null)
+      throw errorEvent(error, { answered: this.#written, secrets, format: errorFormat });
+  }
+
+  #begin(chunk: JsonObject, into: CompletionEvent[]): void {
+    if (!this.#started) into.push(answerStarted(chunk));
+    this.#started = true;
+  }
 
   /** `members` is the choice's delta, or its whole message. `exact` returns its calls with all digits. */
-  const addChoice = (
+  #addChoice(
     choice: JsonObject,
     members: JsonObject,
     into: CompletionEvent[],
     exact: () => Json,
-  ): void => {
+  ): void {
     const { logprobs, finish_reason } = choice;
     const before = into.length;
     const { content, refusal, tool_calls, function_call } = members;
@@ -75,62 +133,38 @@ export function createAnswerReader({ seed, secrets }: AnswerReaderOptions): Answ
     addText("text-delta", contentOf(content), into);
     if (isObject(logprobs)) into.push({ type: "logprobs", logprobs });
     addText("refusal-delta", textOf(refusal), into);
-    addShown(members, into);
-    if (tool_calls) addCalls(tool_calls, into, exact);
-    if (isObject(function_call)) addCalls([{ index: 0, function: function_call }], into);
-    if (into.length > before) written = true;
+    this.#addShown(members, into);
+    if (tool_calls) this.#addCalls(tool_calls, into, exact);
+    if (isObject(function_call)) this.#addCalls([{ index: 0, function: function_call }], into);
+    if (into.length > before) this.#written = true;
     addMessageState(members, into);
-    reason ??= finishReason(finish_reason);
-  };
+    this.#reason ??= finishReason(finish_reason);
+  }
+
+  #addCalls(fragments: Json, into: CompletionEvent[], exact?: () => Json): void {
+    this.#toolCalls ??= createToolCalls(this.#options.seed);
+    this.#toolCalls.add(fragments, into, exact);
+  }
+
+  /** Adds the annotations and images of a delta or of a whole message. */
+  #addShown(members: JsonObject, into: CompletionEvent[]): void {
+    for (const name of ["annotations", "images"] as const) {
+      if (members[name] === undefined) continue;
+      this.#shown ??= { annotations: 0, images: 0 };
+      const entries = listIn(members[name]).slice(0, maxEntries - this.#shown[name]);
+      if (entries.length === 0) continue;
+      this.#shown[name] += entries.length;
+      into.push({ type: "shown", name, entries });
+    }
+  }
 
   /** Upstreams repeat their tier in every chunk, and send null as usage until the end. */
-  const addUsage = ({ usage, service_tier }: JsonObject, into: CompletionEvent[]): void => {
-    if (!isObject(usage) && (service_tier === undefined || service_tier === tier)) return;
-    tier = service_tier;
+  #addUsage({ usage, service_tier }: JsonObject, into: CompletionEvent[]): void {
+    if (!isObject(usage) && (service_tier === undefined || service_tier === this.#tier)) return;
+    this.#tier = service_tier;
     const report = usageReport(usage, service_tier);
     if (report) into.push({ type: "usage", usage: report });
-  };
-
-  const begin = (chunk: JsonObject, into: CompletionEvent[]): void => {
-    if (!started) into.push(answerStarted(chunk));
-    started = true;
-  };
-
-  const throwError = (answered: Json): void => {
-    const error = errorIn(answered);
-    if (error !== null)
-      throw errorEvent(error, { answered: written, secrets, format: errorFormat });
-  };
-
-  return {
-    add(chunk, into, text) {
-      throwError(chunk);
-      if (!isObject(chunk)) throw invalidEvent("The provider sent an event that is not an object.");
-      begin(chunk, into);
-      const choice = firstChoice(chunk["choices"]);
-      if (choice) addChoice(choice, membersOf(choice["delta"]), into, exactCalls(text, "delta"));
-      addUsage(chunk, into);
-    },
-    addWhole(body, into, text) {
-      throwError(body);
-      if (!isObject(body) || !hasMessages(body)) throw noCompletion();
-      begin(body, into);
-      const choice = firstChoice(body["choices"]);
-      const message = withIndexes(membersOf(choice?.["message"]));
-      if (choice) addChoice(choice, message, into, exactCalls(text, "message"));
-      addUsage(body, into);
-    },
-    written: () => written,
-    finished: () => reason !== null,
-    // Streams end with `[DONE]`, which is not a chunk.
-    ended: () => false,
-    finish(into) {
-      if (reason === null)
-        throw invalidAnswer("answer_cut", "The provider's answer ended before it was complete.");
-      toolCalls?.finish();
-      into.push({ type: "finish", reason });
-    },
-  };
+  }
 }
 
 /** The tool calls of a text's first choice with all digits of their numbers, once they are asked for. */
@@ -218,19 +252,8 @@ function finishReason(value: Json | undefined): FinishReason | null {
 /** The limit of annotations, and of images, of one answer. A broken upstream could send them without end. */
 const maxEntries = 256;
 
-/** Adds the annotations and images of a delta or of a whole message. */
-function createShown(): (delta: JsonObject, into: CompletionEvent[]) => void {
-  const remaining = { annotations: maxEntries, images: maxEntries };
-  return (delta, into) => {
-    for (const name of ["annotations", "images"] as const) {
-      if (delta[name] === undefined) continue;
-      const entries = listIn(delta[name]).slice(0, remaining[name]);
-      if (entries.length === 0) continue;
-      remaining[name] -= entries.length;
-      into.push({ type: "shown", name, entries });
-    }
-  };
-}
+/** How many annotations and images an answer has so far. */
+type ShownCounts = Record<"annotations" | "images", number>;
 
 function listIn(value: Json | undefined): readonly Json[] {
   return isList(value) ? value.filter(isObject) : [];
