@@ -124,7 +124,10 @@ function prepare(client: SqliteClient, text: string): Prepared {
 /** Older releases can corrupt a database in WAL mode that several connections write. */
 const minSqliteVersion = [3, 51, 3] as const;
 
-/** A commit writes whole pages, mostly for a few bytes at the end of a table or index. A checkpoint moves up to 8 MB, which blocks the event loop. */
+/**
+ * A commit writes whole pages, mostly for a few bytes at the end of a table or index. A checkpoint moves up to 8 MB, which
+ * blocks the event loop.
+ */
 const pageSize = 2048;
 const checkpointPages = 4_000;
 
