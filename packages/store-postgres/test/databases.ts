@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
 import { afterAll, beforeAll, inject, onTestFailed, onTestFinished } from "vitest";
-import { postgresStore } from "../src/index.ts";
+import type { PostgresClient } from "../src/database/client.ts";
+import { type PostgresPool, postgresStore } from "../src/index.ts";
 
 /** Creates a schema for one test, and drops it when the test ends. */
 export function freshSchema(): string {
@@ -72,4 +73,25 @@ export async function withClient<Result>(
   } finally {
     await client.end();
   }
+}
+
+/** A pool whose clients query with `query`, which gets the real one. Everything else is unchanged. */
+export function poolQuerying(
+  pool: PostgresPool,
+  query: (query: PostgresClient["query"]) => PostgresClient["query"],
+): PostgresPool {
+  return {
+    on: (event, listener) => pool.on(event, listener),
+    off: (event, listener) => pool.off(event, listener),
+    connect: (taken) =>
+      pool.connect((error, client) => {
+        if (!client) return taken(error, undefined);
+        taken(error, {
+          on: (event, listener) => client.on(event, listener),
+          off: (event, listener) => client.off(event, listener),
+          release: (destroy) => client.release(destroy),
+          query: query((sent, answered) => client.query(sent, answered)),
+        });
+      }),
+  };
 }

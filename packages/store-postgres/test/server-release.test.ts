@@ -1,37 +1,18 @@
 import pg from "pg";
 import { afterAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { stepIntent } from "../../store-engine/test/step-intents.ts";
-import { postgresStore } from "../src/index.ts";
-import { freshSchema } from "./databases.ts";
+import { type PostgresPool, postgresStore } from "../src/index.ts";
+import { freshSchema, poolQuerying } from "./databases.ts";
 
 const pool = new pg.Pool({ connectionString: inject("postgresUrl"), max: 2 });
 afterAll(() => pool.end());
 
-type Pool = Extract<Parameters<typeof postgresStore>[0], { readonly pool: unknown }>["pool"];
-
-/** A pool whose server claims to be another release; everything else is unchanged. */
-function poolOf(release: string): Pool {
-  return {
-    on: (event, listener) => pool.on(event, listener),
-    off: (event, listener) => pool.off(event, listener),
-    connect: (taken) =>
-      pool.connect((error, client) => {
-        if (!client) return taken(error, undefined);
-        taken(error, {
-          on: (event, listener) => client.on(event, listener),
-          off: (event, listener) => client.off(event, listener),
-          release: (destroy) => client.release(destroy),
-          query: ({ text, ...query }, answered) =>
-            client.query(
-              {
-                ...query,
-                text: text.replace("current_setting('server_version_num')", `'${release}'`),
-              },
-              answered,
-            ),
-        });
-      }),
-  };
+/** A pool whose server claims to be another release. */
+function poolOf(release: string): PostgresPool {
+  return poolQuerying(pool, (query) => ({ text, ...rest }, answered) => {
+    const claimed = text.replace("current_setting('server_version_num')", `'${release}'`);
+    query({ ...rest, text: claimed }, answered);
+  });
 }
 
 function openStore(release: string, schema: string, migrate: "auto" | "check" = "auto") {

@@ -1,8 +1,8 @@
 import pg from "pg";
 import { expect, inject, it, onTestFinished } from "vitest";
 import { hold, insertKey, stepIntent } from "../../store-engine/test/step-intents.ts";
-import { type PostgresPool, postgresStore } from "../src/index.ts";
-import { freshSchema } from "./databases.ts";
+import { postgresStore } from "../src/index.ts";
+import { freshSchema, poolQuerying } from "./databases.ts";
 
 const page = { cursor: null, limit: 100 };
 
@@ -10,24 +10,12 @@ const page = { cursor: null, limit: 100 };
 async function openGarbled() {
   const pool = new pg.Pool({ connectionString: inject("postgresUrl") });
   let isGarbled = false;
-  const garbling: PostgresPool = {
-    on: (event, listener) => pool.on(event, listener),
-    off: (event, listener) => pool.off(event, listener),
-    connect: (taken) =>
-      pool.connect((error, client) => {
-        if (!client) return taken(error, undefined);
-        taken(error, {
-          on: (event, listener) => client.on(event, listener),
-          off: (event, listener) => client.off(event, listener),
-          release: (destroy) => client.release(destroy),
-          query: (query, answered) =>
-            client.query(query, (failure, result) => {
-              const isCommit = isGarbled && query.text.includes(".commit_v");
-              answered(failure, isCommit ? { rows: [{ outcomes: null }], rowCount: 1 } : result);
-            }),
-        });
-      }),
-  };
+  const garbling = poolQuerying(pool, (query) => (sent, answered) => {
+    query(sent, (failure, result) => {
+      const isCommit = isGarbled && sent.text.includes(".commit_v");
+      answered(failure, isCommit ? { rows: [{ outcomes: null }], rowCount: 1 } : result);
+    });
+  });
   const store = postgresStore({ pool: garbling }, { schema: freshSchema() });
   onTestFinished(async () => {
     await store.close();
