@@ -1,7 +1,9 @@
 import type { Billing, ModelConfiguration } from "@tollgate/core/provider";
+import { anthropic } from "@tollgate/provider-anthropic";
 import { openaiCompatible } from "@tollgate/provider-openai";
 import { createTestGateway, scriptedUpstream } from "@tollgate/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { eventLog } from "./event-log.ts";
 
 /** An answer's usage as its provider reports it, and the invoice for it in nanodollars, worked out by hand. */
 interface Invoice {
@@ -315,5 +317,63 @@ describe("golden invoices", () => {
       if (invoice.served !== undefined)
         expect(text).toContain(`"service_tier":"${invoice.served}"`);
     });
+  });
+});
+
+describe("an invoice for a stream that its client left", () => {
+  const start = {
+    input_tokens: 10,
+    cache_read_input_tokens: 100_000,
+    cache_creation_input_tokens: 0,
+    output_tokens: 1,
+  };
+
+  async function leave(usage: object) {
+    const upstream = await scriptedUpstream(async ({ send }) => {
+      await send("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n");
+      const events = [
+        { type: "message_start", message: { id: "m", model: "claude", usage } },
+        { type: "content_block_start", index: 0, content_block: { type: "text", text: "123456" } },
+      ];
+      for (const event of events) await send(`data: ${JSON.stringify(event)}\n\n`);
+    });
+    const provider = anthropic({
+      baseURL: `${upstream.url}/v1`,
+      apiKey: null,
+      models: { "acme/m": claude },
+    });
+    const log = eventLog();
+    const test = await createTestGateway({
+      providers: { upstream: provider },
+      observers: log.observers,
+    });
+    onTestFinished(async () => {
+      await test.gateway.close();
+      await upstream.close();
+    });
+    const answer = await test.gateway.fetch(test.chat({ model: "upstream/acme/m", stream: true }));
+    const reader = answer.body?.getReader();
+    await reader?.read();
+    await reader?.cancel();
+    await log.seeing("step.settled");
+    const { organizationId } = test.key;
+    return (await test.gateway.steps.list({ organizationId })).data[0]?.attempts[0];
+  }
+
+  it("counts each kind of input that the provider reported at its own price", async () => {
+    expect(await leave(start)).toMatchObject({
+      outcome: "cancelled",
+      usageBasis: "estimated",
+      costBasis: "estimated",
+      cachedTokens: 100_000,
+      completionTokens: 2,
+      // 10 x 3,000 + 100,000 x 300 + 2 x 15,000
+      costNanoUsd: 30_060_000,
+    });
+  });
+
+  it("counts input of unknown kinds at the highest price", async () => {
+    // 10 x 6,000, as a write to the cache for an hour, + 2 x 15,000
+    expect(await leave({ input_tokens: 10 })).toMatchObject({ costNanoUsd: 90_000 });
   });
 });

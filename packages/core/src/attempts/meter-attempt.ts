@@ -1,6 +1,6 @@
 import type { AttemptSettlement, CommittedContent } from "../contracts/step-verbs.ts";
 import type { UsageReport } from "../domain/completion-event.ts";
-import { costBounds, maxCost, type Price, priceUsage, tierPrice } from "../domain/price.ts";
+import { costBounds, type Price, priceUsage } from "../domain/price.ts";
 import { isServedTier, tierOf } from "../domain/service-tier.ts";
 import type { AttemptEnd, AttemptStart } from "../domain/step.ts";
 import {
@@ -174,13 +174,8 @@ function costOfAttempt(
     return { costNanoUsd: reportedCost, costBasis: "reported", priceSource: "provider" };
   if (price === null) return { costNanoUsd: null, costBasis: basis, priceSource: "unknown" };
   const served = reported.serviceTier === undefined ? null : tierOf(reported.serviceTier);
-  const priced = priceUsage(usage, price, { served, tiers: serviceTiers });
-  if (basis === "reported")
-    return { costNanoUsd: priced.costNanoUsd, costBasis: priced.basis, priceSource: price.source };
-  // The kinds of tokens are unknown, so they are priced as they were held.
-  const tiers = served !== null && tierPrice(price, served) !== null ? [served] : serviceTiers;
-  const costNanoUsd = maxCost(usage, price, tiers) ?? priced.costNanoUsd;
-  return { costNanoUsd, costBasis: basis, priceSource: price.source };
+  const priced = priceUsage(usage, price, { served, tiers: serviceTiers }, basis);
+  return { costNanoUsd: priced.costNanoUsd, costBasis: priced.basis, priceSource: price.source };
 }
 
 function isWithin(

@@ -115,6 +115,10 @@ describe("the highest cost of a hold", () => {
             const { costNanoUsd } = priceUsage(used, price, { served, tiers });
             expect(costNanoUsd).toBeLessThanOrEqual(maxCost(held, price, tiers) ?? -1);
             const { min, max } = costBounds(used, price);
+            const estimated = priceUsage(used, price, { served, tiers }, "estimated");
+            expect(estimated.basis).toBe("estimated");
+            expect(estimated.costNanoUsd).toBeGreaterThanOrEqual(costNanoUsd);
+            expect(estimated.costNanoUsd).toBeLessThanOrEqual(maxCost(held, price, tiers) ?? -1);
             if (served !== null) expect(costNanoUsd).toBeGreaterThanOrEqual(min);
             expect(costNanoUsd).toBeLessThanOrEqual(max);
           }

@@ -1,6 +1,6 @@
 import { namesOf } from "../kernel/names-of.ts";
 import { standardTier } from "./service-tier.ts";
-import type { Usage } from "./usage.ts";
+import type { Usage, UsageBasis, UsageDetails } from "./usage.ts";
 
 /** Where a cost comes from: the provider's own figure, configured prices, a catalog, or nowhere. */
 export type PriceSource = "provider" | "custom" | "catalog" | "unknown";
@@ -108,8 +108,12 @@ export function tierPrice(price: Price, tier: string): TierPrice | null {
  * The cost of usage in nanodollars, computed in integers and rounded up once. Details are parts of their counts, so they are
  * not added to them. A cost above the largest exact number (9 million dollars) becomes that number, which fits no budget.
  */
-export function costOf(usage: Usage, price: TierPrice): number {
-  return sum(amountsOf(usage, ratesAt(price, usage.promptTokens)), price.request ?? 0);
+export function costOf(usage: CountedTokens, price: TierPrice, pick = first): number {
+  const at = (rates: Rates): number => sum(amountsOf(usage, rates, pick), price.request ?? 0);
+  let cost = at(price);
+  for (const long of price.longPrompt ?? [])
+    if (usage.promptTokens > long.above) cost = pick(at(long), cost);
+  return cost;
 }
 
 /** The tokens of one kind that an attempt used, or its one request, and their price in the table it was opened with. */
@@ -142,10 +146,19 @@ function ratesAt(price: TierPrice, promptTokens: number): Rates {
 
 type Amount = readonly [tokens: number, rate: number, kind: keyof Rates];
 
+/** Picks the rate of tokens whose kind is unknown, or a cost. The first one is that of reported usage. */
+type PickOne = (...of: number[]) => number;
+
+const first: PickOne = (one = 0) => one;
+
+type CountedTokens = HeldTokens & UsageDetails;
+
 /** The parts of the prompt and completion tokens, each with its rate. */
-function amountsOf(usage: Usage, rates: Rates): readonly Amount[] {
+function amountsOf(usage: CountedTokens, rates: Rates, pick = first): readonly Amount[] {
   const amounts: Amount[] = [];
-  const { input, output } = rates;
+  const { input, output, cachedInput = input, cacheWrite5m = input, imageInput = input } = rates;
+  const { cacheWrite1h = cacheWrite5m } = rates;
+  const { reasoning = output, audioOutput = output, imageOutput = output } = rates;
   let left = usage.promptTokens;
   const take = (kind: keyof Rates, tokens: number | undefined, rate: number): void => {
     if (tokens === undefined || tokens === 0 || left === 0) return;
@@ -153,20 +166,27 @@ function amountsOf(usage: Usage, rates: Rates): readonly Amount[] {
     left -= taken;
     amounts.push([taken, rate, kind]);
   };
-  const { cacheWriteTokens = 0, cacheWrite1hTokens = 0 } = usage;
-  const write5m = rates.cacheWrite5m ?? input;
-  const kept = Math.min(cacheWrite1hTokens, cacheWriteTokens);
-  take("cacheWrite1h", kept, rates.cacheWrite1h ?? write5m);
-  take("cacheWrite5m", cacheWriteTokens - kept, write5m);
-  take("cachedInput", usage.cachedTokens, rates.cachedInput ?? input);
+  const { cachedTokens, cacheWriteTokens, imageInputTokens } = usage;
+  const written = cacheWriteTokens ?? 0;
+  const kept = Math.min(usage.cacheWrite1hTokens ?? 0, written);
+  take("cacheWrite1h", kept, cacheWrite1h);
+  take("cacheWrite5m", written - kept, cacheWrite5m);
+  take("cachedInput", cachedTokens, cachedInput);
   take("audioInput", usage.audioInputTokens, rates.audioInput ?? input);
-  take("imageInput", usage.imageInputTokens, rates.imageInput ?? input);
-  take("input", left, input);
+  take("imageInput", imageInputTokens, imageInput);
+  // The rest has none of the kinds that were reported.
+  const rest = pick(
+    input,
+    ...(cachedTokens === undefined ? [cachedInput] : []),
+    ...(cacheWriteTokens === undefined ? [cacheWrite5m, cacheWrite1h] : []),
+    ...(imageInputTokens === undefined ? [imageInput] : []),
+  );
+  take("input", left, rest);
   left = usage.completionTokens;
-  take("reasoning", usage.reasoningTokens, rates.reasoning ?? output);
-  take("audioOutput", usage.audioOutputTokens, rates.audioOutput ?? output);
-  take("imageOutput", usage.imageOutputTokens, rates.imageOutput ?? output);
-  take("output", left, output);
+  take("reasoning", usage.reasoningTokens, reasoning);
+  take("audioOutput", usage.audioOutputTokens, audioOutput);
+  take("imageOutput", usage.imageOutputTokens, imageOutput);
+  take("output", left, pick(output, reasoning, audioOutput, imageOutput));
   return amounts;
 }
 
@@ -200,9 +220,10 @@ export function maxCost(held: HeldTokens, price: Price, tiers: readonly string[]
 
 /** The lowest and the highest cost of tokens at any price of a table. */
 export function costBounds(
-  held: HeldTokens,
+  { promptTokens, completionTokens }: HeldTokens,
   price: Price,
 ): { readonly min: number; readonly max: number } {
+  const held = { promptTokens, completionTokens };
   const tiers = [standardTier, ...Object.keys(price.tiers ?? {})];
   return {
     min: extremeCost(held, price, { tiers, pick: Math.min }) ?? 0,
@@ -210,58 +231,25 @@ export function costBounds(
   };
 }
 
-type Extreme = (...of: number[]) => number;
-
 function extremeCost(
   held: HeldTokens,
   price: Price,
-  { tiers, pick }: { readonly tiers: readonly string[]; readonly pick: Extreme },
+  { tiers, pick }: { readonly tiers: readonly string[]; readonly pick: PickOne },
 ): number | null {
   let extreme: number | null = null;
   for (const tier of tiers) {
     const prices = tierPrice(price, tier);
     if (prices === null) return null;
-    const cost = extremeOf(held, prices, pick);
+    const cost = costOf(held, prices, pick);
     extreme = extreme === null ? cost : pick(extreme, cost);
   }
   return extreme;
 }
 
-function extremeOf(held: HeldTokens, price: TierPrice, pick: Extreme): number {
-  let extreme = extremeAt(held, price, price.request, pick);
-  for (const long of price.longPrompt ?? [])
-    if (held.promptTokens > long.above)
-      extreme = pick(extreme, extremeAt(held, long, price.request, pick));
-  return extreme;
-}
-
-function extremeAt(held: HeldTokens, rates: Rates, request = 0, pick: Extreme): number {
-  const { input, cachedInput, cacheWrite5m, cacheWrite1h, imageInput } = rates;
-  const { output, reasoning, audioOutput, imageOutput } = rates;
-  const inputRate = pick(
-    input,
-    cachedInput ?? input,
-    cacheWrite5m ?? input,
-    cacheWrite1h ?? input,
-    imageInput ?? input,
-  );
-  const outputRate = pick(
-    output,
-    reasoning ?? output,
-    audioOutput ?? output,
-    imageOutput ?? output,
-  );
-  const amounts: readonly Amount[] = [
-    [held.promptTokens, inputRate, "input"],
-    [held.completionTokens, outputRate, "output"],
-  ];
-  return sum(amounts, request);
-}
-
 /** The cost of usage at a price table, and whether it is exact or the highest cost of the held tiers. */
 export interface PricedUsage {
   readonly costNanoUsd: number;
-  readonly basis: "reported" | "estimated";
+  readonly basis: UsageBasis;
 }
 
 /** The tier that the provider reported, or null, and those that were held. */
@@ -273,17 +261,27 @@ interface ServedTier {
 /**
  * The cost of usage at the tier it was served at. If none was reported but only the standard tier was possible, that one
  * counts. If the served tier has no price, or it is unknown which of several served the call, the most expensive one that
- * was held counts.
+ * was held counts. In estimated usage, tokens of unreported kinds count at the highest price.
  */
-export function priceUsage(usage: Usage, price: Price, served: ServedTier): PricedUsage {
-  const serving = servingPrice(usage, price, served);
-  return { costNanoUsd: costOf(usage, serving.price), basis: serving.basis };
+export function priceUsage(
+  usage: Usage,
+  price: Price,
+  served: ServedTier,
+  usageBasis: UsageBasis = "reported",
+): PricedUsage {
+  const pick = usageBasis === "reported" ? first : Math.max;
+  const serving = servingPrice(usage, price, served, pick);
+  return {
+    costNanoUsd: costOf(usage, serving.price, pick),
+    basis: pick === first ? serving.basis : usageBasis,
+  };
 }
 
 function servingPrice(
   usage: Usage,
   price: Price,
   { served, tiers }: ServedTier,
+  pick = first,
 ): { readonly price: TierPrice; readonly basis: PricedUsage["basis"] } {
   const [only = standardTier, ...others] = tiers;
   const tier = served ?? (others.length === 0 ? only : null);
@@ -292,7 +290,8 @@ function servingPrice(
   let highest: TierPrice = price;
   for (const held of tiers) {
     const prices = tierPrice(price, held);
-    if (prices !== null && costOf(usage, prices) > costOf(usage, highest)) highest = prices;
+    if (prices !== null && costOf(usage, prices, pick) > costOf(usage, highest, pick))
+      highest = prices;
   }
   return { price: highest, basis: "estimated" };
 }
