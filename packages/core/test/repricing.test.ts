@@ -1,7 +1,9 @@
 import type { PriceBook, PriceTable, RepricedAttempt, RepriceOptions } from "@tollgate/core";
+import { ProviderError } from "@tollgate/core/provider";
 import type { Store } from "@tollgate/core/store";
 import { createTestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
+import { eventLog } from "./event-log.ts";
 import { stores } from "./stores.ts";
 
 const old: PriceTable = { "test/a/one": { input: 1, output: 2 } };
@@ -146,6 +148,44 @@ describe.each(stores)("repricing on %s", (_, open) => {
     ]);
     const { data } = await gateway.steps.list({ organizationId });
     expect(data[0]).toMatchObject({ costNanoUsd: 68_000, serviceTier: "priority" });
+  });
+
+  it("at the same prices changes no cost, neither an estimated one nor that of nothing", async () => {
+    const log = eventLog();
+    const same: PriceTable = {
+      "test/a/one": { input: 1, output: 2, cacheWrite: { "1h": 3 }, request: "0.005" },
+    };
+    const test = await createTestGateway({
+      store: open(),
+      models: {},
+      prices: same,
+      retries: { max: 0 },
+      observers: log.observers,
+    });
+    const { gateway, provider, chat, key } = test;
+    const error = new ProviderError("Down.", {
+      reason: "down",
+      delivery: "answered",
+      status: 503,
+    });
+    provider.fail(error);
+    await gateway.fetch(chat({ model: "test/a/one" }));
+    provider.reply({ text: ["123", "456"] });
+    provider.hold({ afterEvents: 2 });
+    const left = await gateway.fetch(chat({ model: "test/a/one", stream: true }));
+    const reader = left.body?.getReader();
+    await reader?.read();
+    await reader?.cancel();
+    await log.seeing("step.settled", 2);
+    const { organizationId } = key;
+    const rows: RepricedAttempt[] = [];
+    for await (const row of gateway.steps.reprice({ organizationId }, { prices: same }))
+      rows.push(row);
+    // 10 tokens written to the cache for an hour, at most, and one of output; then the failed call.
+    expect(rows).toMatchObject([
+      { costNanoUsd: 10 * 3_000 + 2_000 + 5_000_000, differenceNanoUsd: 0 },
+      { costNanoUsd: 0, repricedNanoUsd: null, differenceNanoUsd: 0 },
+    ]);
   });
 
   it("is refused for invalid prices and unknown filters, and then does nothing", async () => {

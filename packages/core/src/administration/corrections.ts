@@ -1,7 +1,7 @@
 import type { PriceBook } from "../contracts/price-book.ts";
 import type { CorrectionIntent } from "../contracts/step-verbs.ts";
 import { applyCorrection, figuresOf } from "../domain/apply-correction.ts";
-import type { CorrectionDraft } from "../domain/correction.ts";
+import type { AttemptFigures, CorrectionDraft } from "../domain/correction.ts";
 import { formatModelId } from "../domain/model-id.ts";
 import { isPrice, type PriceSource, priceUsage } from "../domain/price.ts";
 import type { Attempt, Step } from "../domain/step.ts";
@@ -141,7 +141,7 @@ export interface RepricedAttempt {
   readonly costNanoUsd: number | null;
   /**
    * Nanodollars; null if the cost stays as it is, because the prices don't include the model, the provider reported the cost,
-   * or someone corrected it.
+   * someone corrected it, or the attempt used nothing.
    */
   readonly repricedNanoUsd: number | null;
   /** The change of the cost; 0 if it stays as it is. */
@@ -200,7 +200,7 @@ function repriced(step: Step, attempt: Attempt, book: PricesOnly): RepricedAttem
   const figures = figuresOf(attempt);
   if (step.outcome === null || attempt.end === null || figures === null) return null;
   const { costNanoUsd, usage } = figures;
-  const repricedNanoUsd = keepsCost(attempt) ? null : costIn(book, attempt, usage);
+  const repricedNanoUsd = keepsCost(attempt, figures) ? null : costIn(book, attempt, usage);
   return {
     organizationId: step.organizationId,
     id: step.id,
@@ -215,10 +215,11 @@ function repriced(step: Step, attempt: Attempt, book: PricesOnly): RepricedAttem
   };
 }
 
-/** A cost that the provider reported, or that someone corrected, is better than any price list. */
-function keepsCost({ end, corrections = [] }: Attempt): boolean {
+/** A cost that the provider reported, or that someone corrected, is better than any price list. Nothing used is free. */
+function keepsCost({ end, corrections = [] }: Attempt, { usage, costNanoUsd }: AttemptFigures) {
   return (
     end?.priceSource === "provider" ||
+    (costNanoUsd === 0 && usage.totalTokens === 0 && end?.outcome !== "completed") ||
     corrections.some((correction) => correction.reason !== reason)
   );
 }
@@ -232,7 +233,8 @@ function costIn(book: PricesOnly, attempt: Attempt, usage: Usage): number | null
     if (price === null) return null;
     if (!isPrice(price)) throw new TypeError(message);
     const served = end?.serviceTier ?? null;
-    return priceUsage(usage, price, { served, tiers: serviceTiers }).costNanoUsd;
+    const tiers = { served, tiers: serviceTiers };
+    return priceUsage(usage, price, tiers, end?.usageBasis).costNanoUsd;
   } catch (cause) {
     throw new GatewayError("invalid_argument", message, { param: "prices", cause });
   }
