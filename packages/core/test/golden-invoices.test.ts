@@ -219,6 +219,19 @@ const invoices: Readonly<Record<string, Invoice>> = {
     cost: 612_000,
     recorded: { priceSource: "custom", reportedCostNanoUsd: 100 },
   },
+  "OpenRouter, with a key of the operator's own for the provider behind it": {
+    ...routed,
+    usage: {
+      ...routed.usage,
+      cost: 0.0000315,
+      is_byok: true,
+      cost_details: { upstream_inference_cost: 0.000630000443 },
+    },
+    billing: { reportedCost: "trust" },
+    // 31,500 + 630,001
+    cost: 661_501,
+    recorded: { priceSource: "provider", reportedCostNanoUsd: 661_501 },
+  },
   "Azure, with predictions": {
     prices: { input: "2.50", cachedInput: "1.25", output: 10 },
     usage: {

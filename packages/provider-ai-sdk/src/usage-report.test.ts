@@ -1,3 +1,4 @@
+import type { JSONObject } from "@ai-sdk/provider";
 import { describe, expect, it } from "vitest";
 import { usageReport } from "./usage-report.ts";
 
@@ -30,5 +31,17 @@ describe("usage as the AI SDK reports it", () => {
       cachedTokens: 90,
       serviceTier: "flex",
     });
+  });
+
+  it("takes OpenRouter's cost from the raw usage, rounded up, with what a key of the operator's own paid", () => {
+    const inputTokens = { total: 10, noCache: 10, cacheRead: undefined, cacheWrite: undefined };
+    const costOf = (raw: JSONObject): number | undefined =>
+      usageReport({ inputTokens, outputTokens: output, raw })?.costNanoUsd;
+    const cost_details = { upstream_inference_cost: 0.0360795 };
+    expect(costOf({ cost: 0.000368968443, is_byok: false, cost_details })).toBe(368_969);
+    expect(costOf({ cost: 0.1 + 0.2 })).toBe(300_000_000);
+    expect(costOf({ cost: 0.0018, is_byok: true, cost_details })).toBe(37_879_500);
+    for (const raw of [{ cost: 0, is_byok: true }, { cost: -1 }, { cost: "1" }, { cost: 20_000 }])
+      expect(costOf(raw)).toBeUndefined();
   });
 });

@@ -45,13 +45,28 @@ describe("usage as an upstream reports it", () => {
     ).toEqual({ promptTokens: 10, completionTokens: 24, reasoningTokens: 20 });
   });
 
-  it("accepts a cost in US dollars if it is exact and plausible (H14)", () => {
+  it("accepts a plausible cost in US dollars, rounded up to a nanodollar (H14)", () => {
     const costOf = (cost: number | string): number | undefined =>
       usageReport({ prompt_tokens: 1, cost })?.costNanoUsd;
     expect(costOf(0)).toBe(0);
     expect(costOf(0.00014)).toBe(140_000);
     expect(costOf(1.5e-7)).toBe(150);
-    for (const cost of [-1, 1e-10, 0.1 + 0.2, 20_000, "0.1"]) expect(costOf(cost)).toBeUndefined();
+    expect(costOf(0.000368968443)).toBe(368_969);
+    expect(costOf(1e-10)).toBe(1);
+    expect(costOf(0.1 + 0.2)).toBe(300_000_000);
+    expect(costOf(9_999.999999999)).toBe(9_999_999_999_999);
+    for (const cost of [-1, -1e-10, 20_000, "0.1"]) expect(costOf(cost)).toBeUndefined();
+  });
+
+  it("adds what the provider behind OpenRouter charges to the operator's own key", () => {
+    const costOf = (usage: object): number | undefined =>
+      usageReport({ prompt_tokens: 1, ...usage })?.costNanoUsd;
+    const cost_details = { upstream_inference_cost: 0.0360795 };
+    expect(costOf({ cost: 0, is_byok: true, cost_details })).toBe(36_079_500);
+    expect(costOf({ cost: 0.0018, is_byok: true, cost_details })).toBe(37_879_500);
+    expect(costOf({ cost: 0.0360795, is_byok: false, cost_details })).toBe(36_079_500);
+    for (const unknown of [{}, { cost_details: { upstream_inference_cost: null } }])
+      expect(costOf({ cost: 0, is_byok: true, ...unknown })).toBeUndefined();
   });
 
   it.each([
