@@ -100,6 +100,29 @@ describe("fallbacks", () => {
     ]);
   });
 
+  it("after a new period has begun hold its dollars, and don't count the request again", async () => {
+    const test = await open(falling("spare/a/two"), {
+      budgets: [
+        { id: "requests", limit: { requests: 1 }, period: "hour" },
+        { id: "usd", limit: { usd: 1 }, period: "hour" },
+      ],
+    });
+    const { gateway, provider, clock, chat } = test;
+    clock.setWall("2026-01-01T00:59:00Z");
+    provider.reply({ delay: "90s", failure: { error: down } });
+    const answer = clock.until(gateway.fetch(chat({ model: "test/a/one" })));
+    expect((await answer).status).toBe(200);
+    const settled = async (id: string, at: string) =>
+      (await gateway.budgets.status({ id, at })).data.map(({ settled }) => settled);
+    const [before, after] = ["2026-01-01T00:59:00Z", "2026-01-01T01:00:00Z"] as const;
+    expect([await settled("requests", before), await settled("requests", after)]).toEqual([
+      [1],
+      [],
+    ]);
+    expect([await settled("usd", before), await settled("usd", after)]).toEqual([[0], [30_000]]);
+    expect((await gateway.fetch(chat({ model: "test/a/one" }))).status).toBe(200);
+  });
+
   it("of an unknown gateway are rejected at start, or skipped if a function names them", async () => {
     const options = { prices, retries: { max: 0 } };
     const unknown = { providers: { test: scriptedProvider().at("test") }, store: memoryStore() };

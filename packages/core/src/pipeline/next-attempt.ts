@@ -1,7 +1,7 @@
 import { mayFallBack, mayRetry, retryWait } from "../attempts/retry.ts";
 import { ProviderError } from "../contracts/provider.ts";
 import type { AttemptIntent, AttemptSettlement, RefusedHold } from "../contracts/step-verbs.ts";
-import { type Hold, isBudgetUnit, isSameCounter } from "../domain/budget.ts";
+import { type Hold, isBudgetUnit } from "../domain/budget.ts";
 import { formatModelId } from "../domain/model-id.ts";
 import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.ts";
 import { attemptLeaf } from "../evidence/leaves.ts";
@@ -151,12 +151,12 @@ async function permittedFallback(
   );
 }
 
-/** A request counts once per counter, however many attempts it takes. */
+/** A request counts once, however many attempts it takes, and even if a new period has begun. */
 function newHolds({ held }: StepRun, planned: PlannedAttempt): readonly Hold[] {
   return planned.holds.filter(
     (hold) =>
       (hold.unit !== "requests" && hold.unit !== "requests_pace") ||
-      !held.some((earlier) => isSameCounter(earlier, hold)),
+      !held.some(({ budgetId, subject }) => budgetId === hold.budgetId && subject === hold.subject),
   );
 }
 
