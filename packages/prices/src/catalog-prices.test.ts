@@ -63,6 +63,7 @@ describe("prices beyond input and output", () => {
   it.each([
     ["a request", "perplexity/perplexity/sonar", { request: 12_000_000 }],
     ["images", "openai/openai/gpt-image-1", { imageInput: 10_000_000_000 }],
+    ["drawn images", "google/google/gemini-2.5-flash-image", { imageOutput: 30_000_000_000 }],
     [
       "writing to a cache for five minutes and for an hour",
       "anthropic/anthropic/claude-opus-4-6",
@@ -145,6 +146,18 @@ describe("an unknown price is null, never zero", () => {
     ["a variant with a price of its own", "openrouter/openai/gpt-5-mini:online"],
     ["a model of one vendor under another's name", "openrouter/acme/gpt-4o"],
     ["a charge per citation", "perplexity/perplexity/sonar-deep-research"],
+    ["a charge per search", "openai/openai/gpt-4o-search-preview-2025-03-11"],
+    [
+      "a charge per search that another model's entry lacks",
+      "openai/openai/gpt-4o-mini-search-preview",
+    ],
+    ["a charge per search at a reseller", "openrouter/perplexity/sonar-pro"],
+    ["searches for research", "openrouter/openai/o4-mini-deep-research"],
+    ["images without a price", "openrouter/google/gemini-3.1-flash-image-preview"],
+    [
+      "images that another model's entry lacks",
+      "google/google/gemini-2.0-flash-exp-image-generation",
+    ],
     ["an entry without prices", "google/google/gemma-4-31b-it"],
     ["no price of output", "azure/azure/davinci"],
     ["a price finer than a nanodollar", "huggingface_together/Qwen/Qwen3-VL-8B-Instruct"],

@@ -30,7 +30,8 @@ const minute = 60_000;
  * the requested time, to the minute (UTC), with higher prices of long prompts in `longPrompt`.
  *
  * An unknown price is null, never zero. A price is unknown if the catalog doesn't list the model or has no price of its
- * input and output tokens, or if the model also charges for something that usage doesn't count (citations). A price
+ * input and output tokens, or if the model also charges for something that usage doesn't count (citations). So is that
+ * of a model that always searches the web, or that draws images, if the catalog only has prices of its text. A price
  * finer than a nanodollar per million tokens is unknown, too. A dated table of this package has the prices of OpenAI's
  * service tiers, the output limits, and which models reason. A tier that isn't in it has no known price.
  *

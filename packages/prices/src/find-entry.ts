@@ -9,6 +9,8 @@ export interface CatalogEntry {
   /** The id of its list. */
   readonly list?: string;
   readonly name: string;
+  /** The requested name, which may differ. */
+  readonly wanted?: string;
   readonly prices: ModelPrice;
 }
 
@@ -33,10 +35,11 @@ export function findEntry(
       timestamp: new Date(options.at),
     });
     if (!found) continue;
-    const wanted = variant.exec(model.model)?.[0] ?? "";
+    const { id } = found.model;
+    const suffix = variant.exec(model.model)?.[0] ?? "";
     // The catalog matches some names by their start, but a variant has its own price.
-    return found.model.id.toLowerCase().endsWith(wanted.toLowerCase())
-      ? { list: found.provider.id, name: found.model.id, prices: found.model_price }
+    return id.toLowerCase().endsWith(suffix.toLowerCase())
+      ? { list: found.provider.id, name: id, wanted: name, prices: found.model_price }
       : null;
   }
   return null;

@@ -26,6 +26,12 @@ const rateNames = Object.keys(catalogNames).filter((name): name is keyof Rates =
 /** Charges for something that usage doesn't count. With one of them, a price of tokens alone would be too low. */
 const uncounted = ["input_text_messages_kcount", "output_citation_mtok"];
 
+/** Models that search the web for every request. Their providers charge for the searches, too. */
+const searching = /-search-preview|deep-research|sonar(?:-|$)|-online$/i;
+
+/** Models that draw images, whose tokens cost several times as much as text. Those named `gpt-image` write nothing else. */
+const drawing = /(?<!\bgpt)-image(?:-|$)/i;
+
 /** Entries of models that return vectors. They write nothing, so the catalog has no price of output for them. */
 const ofVectors = /embed|(?:^|\/)(?:voyage-|bge-(?!reranker))/i;
 
@@ -36,7 +42,7 @@ export function readPrice(entry: CatalogEntry, version: string): Price | null {
   // The catalog lists a free model as an entry without prices. Other entries without prices are just incomplete.
   if (names.length === 0 && entry.name.endsWith(":free"))
     return { input: 0, output: 0, source: "catalog", version };
-  if (uncounted.some((name) => names.includes(name))) return null;
+  if (uncounted.some((name) => names.includes(name)) || lacksCharge(entry)) return null;
   const standard = ratesAbove(prices, -1);
   const request = requestOf(prices);
   const longPrompt = thresholdsOf(prices).map((above) => {
@@ -53,6 +59,15 @@ export function readPrice(entry: CatalogEntry, version: string): Price | null {
     source: "catalog",
     version,
   };
+}
+
+/** Whether a model charges for searches or for images, and its entry only has prices of text. */
+function lacksCharge({ name, wanted = name, prices }: CatalogEntry): boolean {
+  const isNamed = (kind: RegExp): boolean => kind.test(name) || kind.test(wanted);
+  return (
+    (prices["requests_kcount"] === undefined && isNamed(searching)) ||
+    (prices["output_image_mtok"] === undefined && isNamed(drawing))
+  );
 }
 
 function withOutput({ name, prices }: CatalogEntry): ModelPrice {
