@@ -385,6 +385,11 @@ describe("an invoice for a stream that its client left", () => {
     });
   });
 
+  it("counts the estimated input if the provider only counts it at the end", async () => {
+    const zero = { input_tokens: 0, output_tokens: 0 };
+    expect(await leave(zero)).toMatchObject({ promptTokens: 10, costNanoUsd: 90_000 });
+  });
+
   it("counts input of unknown kinds at the highest price", async () => {
     // 10 x 6,000, as a write to the cache for an hour, + 2 x 15,000
     expect(await leave({ input_tokens: 10 })).toMatchObject({ costNanoUsd: 90_000 });

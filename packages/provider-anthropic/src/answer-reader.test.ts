@@ -235,6 +235,22 @@ describe("usage", () => {
     expect(early).toEqual({ type: "usage", usage: { promptTokens: 3 } });
     expect(late).toEqual({ type: "usage", usage: { promptTokens: 4 } });
   });
+
+  it("of a message that begins with a prompt of 0 tokens is not reported until its end", () => {
+    const usage = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0 };
+    const start = (more: object) => ({ type: "message_start", message: { usage: more } });
+    const ending = { ...stopped("end_turn"), usage: { input_tokens: 4, output_tokens: 2 } };
+    expect(readBytes(sse(start(usage), ending))[1]).toEqual({
+      type: "usage",
+      usage: { promptTokens: 4, completionTokens: 2 },
+    });
+    expect(readBytes(sse(start({ ...usage, service_tier: "standard" }), ending))[1]).toEqual({
+      type: "usage",
+      usage: { serviceTier: "standard" },
+    });
+    const cached = readBytes(sse(start({ ...usage, cache_read_input_tokens: 9 }), ending));
+    expect(cached[1]).toEqual({ type: "usage", usage: { promptTokens: 9, cachedTokens: 9 } });
+  });
 });
 
 it("waits until every rate limit that is used up is full again", () => {

@@ -99,10 +99,12 @@ export function createAnswerReader({ secrets }: AnswerReaderOptions): AnswerRead
   const addUsage = (given: Json | undefined, isStart: boolean, into: CompletionEvent[]): void => {
     const members = membersOf(given);
     let isReported = false;
+    const hasPrompt = promptMembers.some((name) => (tokenCount(members[name]) ?? 0) > 0);
     for (const name of usageMembers) {
       const value = members[name];
-      // The output of a message that begins is only a first guess.
-      const isGuess = isStart && name === "output_tokens";
+      // A message that begins only has a first guess of its output. Some upstreams count its prompt at the end, and first say 0.
+      const isGuess =
+        isStart && (name === "output_tokens" || (!hasPrompt && name !== "service_tier"));
       if (value === undefined || value === null || isGuess) continue;
       usage[name] = value;
       isReported = true;
@@ -308,6 +310,9 @@ function finishReason(value: Json | undefined): FinishReason | null {
   if (reason) return reason;
   throw invalidAnswer("unknown_finish_reason", "The provider sent an unknown finish reason.");
 }
+
+/** The members of `usage` that add up to the prompt. */
+const promptMembers = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
 
 /** The members of `usage` that count. The others are not kept: an upstream may make up some in every event. */
 const usageMembers = [
