@@ -14,11 +14,14 @@ export interface PostgresPool {
 
 /** A connection borrowed from a PostgresPool. */
 export interface PostgresClient {
-  /** Uses a callback as well, so that a statement creates no promises. */
+  /**
+   * Uses a callback as well, so that a statement creates no promises. A library that wraps the client may return a promise
+   * of the result instead; the first answer counts.
+   */
   query(
     query: PostgresQuery,
     answered: (error: Error | null | undefined, result: PostgresResult | undefined) => void,
-  ): void;
+  ): unknown;
   on(event: "error", listener: (error: Error) => void): unknown;
   off(event: "error", listener: (error: Error) => void): unknown;
   /** Returns it to the pool; `true` closes it instead. */

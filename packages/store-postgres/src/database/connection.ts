@@ -94,7 +94,12 @@ export function createConnection(
       };
       const sent = { query_timeout: queryTimeouts.statement, ...query, types: columnTypes };
       try {
-        client.query(sent, answered);
+        const returned = client.query(sent, answered);
+        if (isPromise(returned))
+          returned.then((result) => {
+            // A wrapper that passes the callback on may resolve before the answer, to nothing.
+            if (result) answered(null, result);
+          }, answered);
       } catch (error) {
         answered(error);
       }
@@ -125,6 +130,10 @@ export function createConnection(
       await promised(send({ text: sql, query_timeout: longest }, sql === "COMMIT"));
     },
   };
+}
+
+function isPromise(returned: unknown): returned is PromiseLike<PostgresResult | undefined> {
+  return returned instanceof Object && "then" in returned && typeof returned.then === "function";
 }
 
 function rowsOf({ rows }: PostgresResult): readonly unknown[] {

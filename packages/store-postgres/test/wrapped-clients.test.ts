@@ -1,0 +1,91 @@
+import pg from "pg";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
+import {
+  hold,
+  insertKey,
+  stepIntent,
+  stepSettlement,
+} from "../../store-engine/test/step-intents.ts";
+import type { PostgresClient } from "../src/database/client.ts";
+import { postgresStore } from "../src/index.ts";
+import { freshSchema, poolQuerying } from "./databases.ts";
+
+type Query = PostgresClient["query"];
+
+/** A store on clients whose `query` another library has replaced. */
+async function openOn(wrap: (query: Query) => Query) {
+  const pool = new pg.Pool({ connectionString: inject("postgresUrl") });
+  const store = postgresStore({ pool: poolQuerying(pool, wrap) }, { schema: freshSchema() });
+  onTestFinished(async () => {
+    await store.close();
+    await pool.end();
+  });
+  await store.migrate();
+  await insertKey(store);
+  return store;
+}
+
+function promisedAnswer(query: Query, sent: Parameters<Query>[0]) {
+  return new Promise((resolve, reject) => {
+    query(sent, (error, result) => (error ? reject(error) : resolve(result)));
+  });
+}
+
+describe("clients whose query was replaced", () => {
+  it.each<[string, (query: Query) => Query]>([
+    [
+      "ignores the callback and returns a promise",
+      (query) => (sent) => promisedAnswer(query, sent),
+    ],
+    [
+      "passes the callback on and returns a promise of nothing",
+      (query) => async (sent, answered) => {
+        query(sent, answered);
+      },
+    ],
+    [
+      "calls the callback and returns a promise as well",
+      (query) => (sent, answered) =>
+        new Promise((resolve, reject) => {
+          query(sent, (error, result) => {
+            answered(error, result);
+            if (error) reject(error);
+            else resolve(result);
+          });
+        }),
+    ],
+  ])("write Steps if it %s", async (_what, wrap) => {
+    const store = await openOn(wrap);
+    await store.openStep(stepIntent("first", [hold(1_000)]));
+    const names = Array.from({ length: 20 }, (_, at) => `step ${at}`);
+    await Promise.all(names.map((name) => store.openStep(stepIntent(name, [hold(1_000)]))));
+    await Promise.all(names.map((name) => store.settleStep(stepSettlement(name))));
+    // Its statement fails on the server.
+    const taken = stepIntent("failing");
+    const transcript = { ...taken.transcript, newSessionId: "session of first" };
+    await expect(store.openStep({ ...taken, transcript })).rejects.toThrow("new Session");
+    const { data } = await store.budgets.counters(
+      { budgetId: "budget" },
+      { cursor: null, limit: 1 },
+    );
+    expect(data).toMatchObject([{ settled: 20 * 7, held: 10 }]);
+    expect(store.status()).toMatchObject({ waiting: 0, inUse: 0 });
+  });
+
+  it("reject the call if it throws or its promise rejects", async () => {
+    let fails: (() => unknown) | null = null;
+    const store = await openOn((query) => (sent, answered) => {
+      if (!fails) return query(sent, answered);
+      return fails();
+    });
+    fails = () => {
+      throw new Error("thrown by a wrapper");
+    };
+    await expect(store.openStep(stepIntent("thrown"))).rejects.toThrow("thrown by a wrapper");
+    fails = () => Promise.reject(new Error("rejected by a wrapper"));
+    await expect(store.openStep(stepIntent("rejected"))).rejects.toThrow("rejected by a wrapper");
+    fails = null;
+    expect(await store.openStep(stepIntent("last"))).toMatchObject({ opened: true });
+    expect(store.status()).toMatchObject({ waiting: 0, inUse: 0 });
+  });
+});
