@@ -202,6 +202,28 @@ it("leaves connections for other calls while many Steps wait long for locks", as
   expect(maxInUse).toBeLessThanOrEqual(8);
 }, 20_000);
 
+it("runs other Steps alone while many wait long for Sessions that another process has locked", async () => {
+  const { schema, store } = await openStores();
+  const origins = names.slice(0, 8);
+  await Promise.all(origins.map((name) => store.openStep(stepIntent(name))));
+  const results = await withClient(async (client) => {
+    await client.query("BEGIN");
+    await client.query(`SELECT FROM ${schema}.sessions FOR UPDATE`);
+    const waiting = Promise.allSettled(
+      origins.map((name) => store.openStep(next(name, `next to ${name}`))),
+    );
+    await startsOfLocked(schema, 4);
+    // It doesn't fit its budget, and every rejected Step runs alone.
+    expect(await store.openStep(stepIntent("rejected", [hold(5)]))).toMatchObject({
+      opened: false,
+    });
+    await client.query("COMMIT");
+    return waiting;
+  });
+  // None of them had to give up before.
+  expect(results).toMatchObject(origins.map(() => ({ value: { opened: true } })));
+}, 30_000);
+
 it("writes most Steps of a large statement together although one waits for a lock", async () => {
   const { schema, store } = await openStores();
   await store.openStep(stepIntent("origin"));

@@ -28,7 +28,7 @@ import {
 import type { Commit, Outcome } from "./commit.ts";
 import { draftOf, type Locks, locksOf } from "./draft.ts";
 import { viewAfter, withoutReplaced } from "./followers.ts";
-import { isTimeout, Lane, type LaneWork } from "./lane.ts";
+import { isTimeout, Lane, type TakeTurn } from "./lane.ts";
 import { isSameRow, lockRows } from "./lock-rows.ts";
 import { type ReadSet, recordReads } from "./read-set.ts";
 
@@ -144,27 +144,14 @@ export function createDriver(transport: DriverTransport): Driver {
         end,
         draft: (before) => prepare({ waiting, decide, known, resolve, again, stale }, before),
         runAlone(failure) {
+          // A timeout or a lock may last, so the lane limits how many wait for it. Other failures have waited long enough.
+          const isInLane = failure === null || isTimeout(failure) || isLockTimeout(failure);
+          const takeTurn: TakeTurn = isInLane ? lane.turns(failure) : (work) => work();
           const run = async (isUnsure: boolean) => ({
-            result: await runAlone(decide),
+            result: await takeTurn(() => runAlone(decide)),
             isUnsure,
           });
-          const work: LaneWork = {
-            run: () =>
-              tryAgain(run, { evenIfDone: true, failure }).then(
-                (done) => {
-                  resolve(done);
-                  return null;
-                },
-                (error: unknown) => {
-                  reject(error);
-                  return error;
-                },
-              ),
-            reject,
-          };
-          // A timeout or a lock may last, so the lane limits how many wait for it. Other failures have waited long enough.
-          if (failure === null || isTimeout(failure) || isLockTimeout(failure)) lane.run(work);
-          else void work.run();
+          void tryAgain(run, { evenIfDone: true, failure }).then(resolve, reject);
         },
         reject,
       };

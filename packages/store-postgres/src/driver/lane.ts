@@ -1,10 +1,14 @@
-import { PostgresFailure } from "../database/failure.ts";
+import { isLockTimeout, PostgresFailure } from "../database/failure.ts";
 
-/** Work that waits for the lane. */
-export interface LaneWork {
+/** Runs work in its turn. */
+export type TakeTurn = <Result>(work: () => Promise<Result>) => Promise<Result>;
+
+/** The next try of a decision. */
+interface LaneWork extends Queued {
   /** Never rejects. Resolves with its error, or null. */
   run(): Promise<unknown>;
-  reject(error: unknown): void;
+  /** Whether an earlier try gave up its wait for a lock. */
+  readonly isHeldUp: boolean;
 }
 
 /** An entry of a queue. `timedOutAfter` is the latest run that had begun when a run first timed out while it waited. */
@@ -31,12 +35,15 @@ export function afterTimeout<One extends Queued>(
 
 /** Transactions that run at once. Each holds a connection that others need. */
 const maxRunning = 4;
+/** How many of them may have given up a lock before. They may have to wait for it again, and others must go on. */
+const maxHeldUp = 3;
 
 /** Runs decisions that need their own transaction, a few at once, first come, first served. */
 export class Lane {
-  #waiting: (Queued & Pick<LaneWork, "run">)[] = [];
+  #waiting: LaneWork[] = [];
   readonly #listeners: (() => void)[] = [];
   #running = 0;
+  #heldUp = 0;
   #latestRun = 0;
 
   get isFull(): boolean {
@@ -48,14 +55,28 @@ export class Lane {
     return this.#waiting.length;
   }
 
-  run(work: LaneWork): void {
-    if (this.isFull)
-      this.#waiting.push({
-        timedOutAfter: null,
-        run: () => work.run(),
-        reject: (error) => work.reject(error),
+  /** Returns what each try of one decision takes its turn with. `failure` is the error of an earlier try, or null. */
+  turns(failure: unknown): TakeTurn {
+    let isHeldUp = isLockTimeout(failure);
+    let timedOutAfter: number | null = null;
+    return (work) =>
+      new Promise((resolve, reject) => {
+        const run = (): Promise<unknown> =>
+          work().then(
+            (result) => {
+              resolve(result);
+              return null;
+            },
+            (error: unknown) => {
+              isHeldUp ||= isLockTimeout(error);
+              // The next try has seen this timeout.
+              if (isTimeout(error)) timedOutAfter ??= this.#latestRun;
+              reject(error);
+              return error;
+            },
+          );
+        this.#add({ run, reject, isHeldUp, timedOutAfter });
       });
-    else this.#start(work);
   }
 
   /** Calls `listener` whenever work ends. */
@@ -63,15 +84,27 @@ export class Lane {
     this.#listeners.push(listener);
   }
 
-  #start(work: Pick<LaneWork, "run">): void {
+  #add(work: LaneWork): void {
+    if (this.#mayStart(work)) this.#start(work);
+    else this.#waiting.push(work);
+  }
+
+  #mayStart({ isHeldUp }: LaneWork): boolean {
+    return !this.isFull && !(isHeldUp && this.#heldUp >= maxHeldUp);
+  }
+
+  #start(work: LaneWork): void {
+    const heldUp = work.isHeldUp ? 1 : 0;
     this.#running++;
+    this.#heldUp += heldUp;
     const run = ++this.#latestRun;
     void work.run().then((failure) => {
       this.#running--;
+      this.#heldUp -= heldUp;
       if (isTimeout(failure))
         this.#waiting = afterTimeout(this.#waiting, { run, latestRun: this.#latestRun });
-      const next = this.#waiting.shift();
-      if (next) this.#start(next);
+      const at = this.#waiting.findIndex((one) => this.#mayStart(one));
+      if (at >= 0) for (const next of this.#waiting.splice(at, 1)) this.#start(next);
       for (const listener of this.#listeners) listener();
     });
   }
@@ -82,7 +115,7 @@ export function isTimeout(error: unknown): boolean {
   return error instanceof PostgresFailure && error.kind.isTimeout && error.kind.isPassing;
 }
 
-/** The error of calls that were never sent because others timed out. */
-export function noAnswer(): PostgresFailure {
-  return new PostgresFailure("the server does not answer", { isPassing: true, isTimeout: true });
+/** The error of calls that are not sent again because others timed out. */
+function noAnswer(): PostgresFailure {
+  return new PostgresFailure("the server does not answer", { isTimeout: true });
 }
