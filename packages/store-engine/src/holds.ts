@@ -98,6 +98,16 @@ type MutableMove = { -readonly [Member in keyof CounterMove]: CounterMove[Member
 
 type CounterName = Pick<HoldRecord, keyof BudgetCounterKey | "unit">;
 
+/** The paces that these holds have taken from, as they are now. Each once, as a draft lists them. */
+export function currentPaces(
+  view: Pick<View, "counter">,
+  holds: readonly Hold[],
+): readonly number[] {
+  return holds
+    .filter((hold, at) => holds.findIndex((other) => isSameCounter(hold, other)) === at)
+    .flatMap((hold) => (hold.floor ? (view.counter(hold)?.settled ?? 0) : []));
+}
+
 /** A counter after a move. A missing counter starts at 0. */
 export function moveCounter(counter: BudgetCounter | null, move: CounterMove): BudgetCounter {
   return {

@@ -15,7 +15,7 @@ import {
 } from "@tollgate/core/store";
 import { chainHead, chainLength, chainSlice } from "./chain.ts";
 import { claimKey } from "./claims.ts";
-import { CounterDraft, heldUntilSettled, insertHolds, refusedHold } from "./holds.ts";
+import { CounterDraft, currentPaces, heldUntilSettled, insertHolds, refusedHold } from "./holds.ts";
 import {
   type Decision,
   type Operation,
@@ -29,14 +29,15 @@ import { type Assignment, assignSession, foundSessionOf } from "./sessions.ts";
 
 /**
  * Opens a Step. Checks the key, the claim on an idempotency key, the Session, the version of the budgets and the holds in this
- * order; the first failure determines the refusal. If the Step is already open, returns the first result again.
+ * order; the first failure determines the refusal. If the Step is already open, returns the first result again, with the
+ * paces as they are now.
  * A Step without a transcript has no Session and no Turn.
  * @throws GatewayError `invalid_argument` for a chain that does not fit its messages
  */
 export function openStep(view: View, intent: StepIntent): Decision<OpenStepResult> {
   const { owner, stepId } = intent;
   const known = view.openedBefore(owner.organizationId, stepId);
-  if (known) return unchanged(openingOf(known));
+  if (known) return unchanged(openingOf(known, currentPaces(view, intent.holds)));
   const conversation = isConversation(intent) ? intent : null;
   if (conversation !== null) requireWholeChain(conversation);
   const key = view.key(owner.organizationId, owner.keyId);
@@ -57,9 +58,7 @@ export function openStep(view: View, intent: StepIntent): Decision<OpenStepResul
   const holder = { organizationId, stepId, attempt: intent.attempt.number };
   const change = operationsFor(intent, place, record);
   change.push(...claim, ...counters.operations(), ...insertHolds(holder, intent.holds));
-  const result = openingOf(record);
-  const withPaces = (paces: readonly number[]): OpenStepResult =>
-    paces.length === 0 ? result : { ...result, paces };
+  const withPaces = (paces: readonly number[]): OpenStepResult => openingOf(record, paces);
   return {
     result: withPaces(counters.paces()),
     change,
@@ -77,9 +76,13 @@ function refuse(refusal: OpenStepRefusal): Decision<OpenStepResult> {
   return unchanged({ opened: false, refusal });
 }
 
-function openingOf({ step, branchedFromSessionId }: StepRecord): StepOpened {
+function openingOf(
+  { step, branchedFromSessionId }: StepRecord,
+  paces: readonly number[],
+): StepOpened {
   const { sessionId, turnId } = step;
-  return { opened: true, sessionId, turnId, branchedFromSessionId };
+  const opened = { opened: true, sessionId, turnId, branchedFromSessionId } as const;
+  return paces.length === 0 ? opened : { ...opened, paces };
 }
 
 function isConversation(intent: StepIntent): intent is ConversationIntent {

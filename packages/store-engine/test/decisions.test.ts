@@ -168,6 +168,11 @@ describe("opening a Step", () => {
     expect(rowOf(change, "insert step")).toMatchObject({ holds: 2 });
     const taken = change.flatMap((one) => (one.write === "insert hold" ? [one.row.settled] : []));
     expect(taken).toEqual([10, null, null]);
+    const [{ row: step } = {}] = change.filter((one) => one.write === "insert step");
+    const moved = counters.map((counter) => ({ ...counter, settled: 1_060 }));
+    const twice = [...holds, pace("b", "tokens_pace")];
+    const repeat = openStep(viewOf({ ...(step && { step }), counters: moved }), stepIntent(twice));
+    expect(repeat).toMatchObject({ change: [], result: { opened: true, paces: [0, 1_060] } });
     const late = [pace("b", "tokens_pace"), pace("b", "tokens_pace")];
     expect(openStep(viewOf({ counters }), stepIntent(late)).result).toMatchObject({
       opened: false,

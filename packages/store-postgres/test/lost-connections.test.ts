@@ -62,6 +62,21 @@ it.each(["before", "after"] as const)(
   },
 );
 
+it("returns the paces of a Step whose opening got no answer (F34)", async () => {
+  const { store, proxy } = await openBehindProxy();
+  const pace = {
+    ...hold(2_000_000),
+    unit: "requests_pace",
+    amount: 1_000,
+    floor: 1_000_000,
+  } as const;
+  await store.openStep(stepIntent("first", [pace]));
+  const happened = proxy.cutAt("opening of torn", "after");
+  const opening = await store.openStep(stepIntent("torn", [pace, { ...pace, budgetId: "second" }]));
+  await happened;
+  expect(opening).toMatchObject({ opened: true, paces: [1_002_000, 1_001_000] });
+});
+
 it.each(["before", "after"] as const)(
   "settles a Step once, and reports its outcome, when the connection is cut %s its commit (F34)",
   async (when) => {

@@ -161,8 +161,8 @@ export type OpenStepResult =
       /** The Session this Step branched from. Null if it continued or created one. */
       readonly branchedFromSessionId: string | null;
       /**
-       * The values of its paces after its holds were taken, in the order of the holds. Absent if it holds no pace, and if an
-       * earlier call already opened the Step.
+       * The values of its paces after its holds were taken, in the order of the holds. Absent if it holds no pace. May be
+       * later values, or absent, if an earlier call already opened the Step.
        */
       readonly paces?: readonly number[];
     }
