@@ -7,7 +7,7 @@ import {
   type WithActor,
 } from "@tollgate/core";
 import type { Command } from "commander";
-import { CommandError, messageOf } from "./failure.ts";
+import { CommandError } from "./failure.ts";
 import { defaultActor, type Globals, globalsOf } from "./globals.ts";
 import { openGateway } from "./open-gateway.ts";
 import { secretInFile } from "./secrets.ts";
@@ -51,17 +51,13 @@ export async function withRecords<Result>(
 /** @throws CommandError unless the store exists and has the schema of this release */
 export async function requireStore(gateway: Pick<Gateway, "checkStore">): Promise<void> {
   await gateway.checkStore().catch((thrown: unknown) => {
-    const isCaused = thrown instanceof GatewayError && thrown.cause !== undefined;
-    const [problem, ...others] = messageOf(isCaused ? thrown.cause : null).split(remedy);
-    if (others.length === 0) throw thrown;
+    const cause = thrown instanceof GatewayError ? thrown.cause : null;
+    if (!(cause instanceof Error && "needsMigration" in cause)) throw thrown;
     throw new CommandError(
-      `${problem}: create or upgrade it with 'tollgate migrate', 'tollgate serve' or a command that writes, such as 'keys create'`,
+      `${cause.needsMigration}: create or upgrade it with 'tollgate migrate', 'tollgate serve' or a command that writes, such as 'keys create'`,
     );
   });
 }
-
-/** How stores end the message about a schema that is missing or too old. People need a command instead. */
-const remedy = "; call migrate() first";
 
 /**
  * Runs an action on the configured gateway, and always closes it.

@@ -1,7 +1,9 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { GatewayError } from "@tollgate/core";
 import { describe, expect, it } from "vitest";
+import { requireStore } from "../src/with-administration.ts";
 import { temporaryFolder } from "./command-line.ts";
 import { runIn } from "./in-process.ts";
 
@@ -72,4 +74,27 @@ describe("a command that only reads", { timeout: 60_000 }, () => {
     expect(await runIn(folder, created)).toMatchObject({ code: 0 });
     expect(await runIn(folder, ["keys"])).toMatchObject({ code: 0, output: "no records\n" });
   });
+});
+
+describe("a store that fails its check", () => {
+  const failed = (cause: Error) =>
+    new GatewayError("evidence_unavailable", "The store failed.", { cause });
+  const checked = (failure: unknown) => requireStore({ checkStore: () => Promise.reject(failure) });
+
+  it("needs a command if the failure names a missing schema, in whatever words", async () => {
+    const cause = Object.assign(new Error("no tables: run its migrations"), {
+      needsMigration: "no tables",
+    });
+    await expect(checked(failed(cause))).rejects.toThrow(
+      /^no tables: create or upgrade it with 'tollgate migrate'/,
+    );
+  });
+
+  it.each([new Error("call me; call migrate() first"), new Error("the disk is full")])(
+    "has another problem otherwise: %s",
+    async (cause) => {
+      const failure = failed(cause);
+      await expect(checked(failure)).rejects.toBe(failure);
+    },
+  );
 });

@@ -101,8 +101,12 @@ it("changes nothing if migrate is set to check", async () => {
 });
 
 it("checks in one migration without changes, and creates the schema in the next", async () => {
-  const store = openStore(freshSchema());
-  await expect(store.migrate("check")).rejects.toThrow("call migrate() first");
+  const schema = freshSchema();
+  const store = openStore(schema);
+  await expect(store.migrate("check")).rejects.toMatchObject({
+    message: `PostgreSQL store: schema ${schema} does not exist; call migrate() first`,
+    needsMigration: `PostgreSQL store: schema ${schema} does not exist`,
+  });
   await store.migrate();
   await store.migrate("check");
 });

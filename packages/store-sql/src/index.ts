@@ -23,7 +23,7 @@ export {
   stepReadColumns,
   stepToRow,
 } from "./rows/step-row.ts";
-export { schemaSteps, schemaVersion } from "./schema.ts";
+export { needingMigration, schemaSteps, schemaVersion } from "./schema.ts";
 export {
   type Answer,
   type Ask,

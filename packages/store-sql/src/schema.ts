@@ -6,6 +6,15 @@ import { continued, listed } from "./index-conditions.ts";
 export const schemaVersion = 1;
 
 /**
+ * A failure that `migrate()` mends. Its `needsMigration` is the same message without that remedy, for the command line, which
+ * has others.
+ */
+export function needingMigration(fail: (problem: string) => Error, problem: string): Error {
+  const { message: needsMigration } = fail(problem);
+  return Object.assign(fail(`${problem}; call migrate() first`), { needsMigration });
+}
+
+/**
  * The statements that lead from each version to the next, keyed by the version they lead to; forward only. Tables have
  * few, wide rows. Every key begins with the organization. Each index serves a read that a request makes, or a list that
  * would otherwise scan the whole organization.

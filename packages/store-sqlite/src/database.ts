@@ -1,5 +1,5 @@
 import type { StoreStatus } from "@tollgate/core/store";
-import { readRow } from "@tollgate/store-sql";
+import { needingMigration, readRow } from "@tollgate/store-sql";
 import { createConnection, type SqliteClient, type SqliteConnection } from "./connection.ts";
 import { storeFailure, waitWhileBusy } from "./failure.ts";
 import { createGroupCommit, type WriteOperation } from "./group-commit.ts";
@@ -62,7 +62,7 @@ export function createDatabase({ open, missingFile, ownsClient }: ClientSource):
       // Opening a missing file would create it.
       const missing = mode === "check" && !opened ? missingFile() : null;
       if (missing !== null)
-        throw storeFailure(`the database doesn't exist yet at ${missing}; call migrate() first`);
+        throw needingMigration(storeFailure, `the database doesn't exist yet at ${missing}`);
       await waitWhileBusy(() => (mode === "check" ? requireSchema : migrate)(connect()));
     },
     write,

@@ -1,4 +1,4 @@
-import { readRow, schemaSteps, schemaVersion } from "@tollgate/store-sql";
+import { needingMigration, readRow, schemaSteps, schemaVersion } from "@tollgate/store-sql";
 import type { SqliteConnection } from "./connection.ts";
 import { storeFailure } from "./failure.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
@@ -26,7 +26,7 @@ export function migrate(connection: SqliteConnection): void {
 /** Rejects a database whose schema is not the current one. */
 export function requireSchema(connection: SqliteConnection): void {
   if (readVersion(connection) !== schemaVersion)
-    throw storeFailure("the database has no current schema; call migrate() first");
+    throw needingMigration(storeFailure, "the database has no current schema");
 }
 
 /** 0 for a database without a schema. */

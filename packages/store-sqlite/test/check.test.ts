@@ -17,7 +17,10 @@ it("changes nothing and creates no file in check mode", async () => {
   );
   expect(existsSync(filename)).toBe(false);
   new DatabaseSync(filename).close();
-  await expect(openStore(filename).migrate("check")).rejects.toThrow("call migrate() first");
+  await expect(openStore(filename).migrate("check")).rejects.toMatchObject({
+    message: "SQLite store: the database has no current schema; call migrate() first",
+    needsMigration: "SQLite store: the database has no current schema",
+  });
   await openStore(filename).migrate();
   await openStore(filename).migrate("check");
 });

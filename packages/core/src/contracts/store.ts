@@ -50,7 +50,7 @@ export interface Store {
   readonly contract: 1;
   /**
    * Creates or upgrades the database schema. Safe on every start, from any number of processes. `check` changes nothing, and
-   * rejects if something has to be created or upgraded. Default `auto`.
+   * rejects if something has to be created or upgraded: with an error whose `needsMigration` says what. Default `auto`.
    */
   migrate(mode?: "auto" | "check"): Promise<void>;
   /** Finishes queued work, and closes everything that the store opened. Safe to call twice. */

@@ -1,4 +1,4 @@
-import { readRow, schemaVersion } from "@tollgate/store-sql";
+import { needingMigration, readRow, schemaVersion } from "@tollgate/store-sql";
 import { type Connection, queryTimeouts } from "./connection.ts";
 import { PostgresFailure } from "./failure.ts";
 import { postgresSchema } from "./schema.ts";
@@ -41,10 +41,11 @@ export async function requireSchema(connection: Connection, schema: string): Pro
   await requireRelease(connection);
   const version = await readVersion(connection, schema);
   if (version === schemaVersion) return;
-  throw new PostgresFailure(
+  throw needingMigration(
+    (problem) => new PostgresFailure(problem),
     version === 0
-      ? `schema ${schema} does not exist; call migrate() first`
-      : `schema ${schema} has version ${version}, made by an older release; call migrate() first`,
+      ? `schema ${schema} does not exist`
+      : `schema ${schema} has version ${version}, made by an older release`,
   );
 }
 
