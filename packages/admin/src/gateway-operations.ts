@@ -4,7 +4,7 @@ import { operation } from "./operation.ts";
 import { membersOf, pageOf, paging, schemas, split } from "./parameter-shapes.ts";
 import * as records from "./records.ts";
 
-const counted = z.object({ count: z.int() });
+const counted = z.object({ count: records.count });
 const { within: _within, ...tokenCreation } = membersOf(schemas["adminTokens.create"]);
 
 /** The operations on tokens. They are for all organizations: a token could name any. */

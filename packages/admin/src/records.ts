@@ -15,7 +15,9 @@ const text = z.string();
 const textOrNull = z.nullable(text);
 const time = z.string();
 const timeOrNull = z.nullable(time);
-const count = z.int();
+export const count = z.int().check(z.minimum(0));
+/** A number that can be below 0. */
+const difference = z.int();
 const countOrNull = z.nullable(count);
 const ownership = z.enum(["platform", "customer"]);
 const texts = listOf(text);
@@ -159,7 +161,7 @@ export const budgetStatus = z.object({
   limit: count,
   settled: count,
   held: count,
-  remaining: count,
+  remaining: difference,
   periodStart: time,
   resetsAt: timeOrNull,
 });
@@ -172,9 +174,9 @@ export const budgetReconciliation = z.object({
       subject: text,
       unit: z.enum([...budgetUnit.options, "steps", "requests_pace", "tokens_pace"]),
       periodStart: time,
-      settled: count,
-      held: count,
-      ledger: z.object({ settled: count, held: count }),
+      settled: difference,
+      held: difference,
+      ledger: z.object({ settled: difference, held: difference }),
     }),
   ),
 });
@@ -321,7 +323,7 @@ export const activityRecord = z.object({
 
 const group = z.exactOptional(textOrNull);
 
-const usageSums = {
+const sumsOf = (count: Schema<number>) => ({
   steps: count,
   attempts: count,
   promptTokens: count,
@@ -340,7 +342,7 @@ const usageSums = {
   estimated: count,
   toolCalls: count,
   durationMs: z.number(),
-};
+});
 
 export const usageSummary = z.object({
   organization: group,
@@ -358,7 +360,7 @@ export const usageSummary = z.object({
   connection: group,
   host: group,
   keyLabel: group,
-  ...usageSums,
+  ...sumsOf(count),
 });
 
 export const usageBucket = z.object({
@@ -375,7 +377,7 @@ export const usageReconciliation = z.object({
       userId: text,
       keyId: text,
       models: texts,
-      missing: z.object(usageSums),
+      missing: z.object(sumsOf(difference)),
     }),
   ),
   isCut: z.boolean(),
@@ -391,7 +393,7 @@ export const repricedAttempt = z.object({
   priceSource: z.enum(["provider", "custom", "catalog", "unknown"]),
   costNanoUsd: countOrNull,
   repricedNanoUsd: countOrNull,
-  differenceNanoUsd: count,
+  differenceNanoUsd: difference,
   corrected: z.boolean(),
 });
 
@@ -510,7 +512,7 @@ const refusal = z.discriminatedUnion("by", [
     subject: text,
     unit: budgetUnit,
     needed: count,
-    left: count,
+    left: difference,
   }),
   z.object({
     by: z.literal("rate_limit"),
@@ -518,7 +520,7 @@ const refusal = z.discriminatedUnion("by", [
     subject: text,
     unit: rateUnit,
     needed: count,
-    left: count,
+    left: difference,
   }),
   z.object({ by: z.literal("price"), param: z.enum(["model", "service_tier"]) }),
   z.object({ by: z.literal("connection") }),

@@ -30,6 +30,28 @@ describe("the OpenAPI document of the admin API", () => {
     expect(documented.toSorted()).toEqual(table.toSorted());
   });
 
+  it("says that no number of an answer is below 0, except for differences and amounts left", () => {
+    const signed = new Set<string>();
+    const visit = (at: unknown, path: readonly string[]): void => {
+      const { type, minimum, ...members } = Object(at);
+      if (type === "integer" && !(minimum >= 0)) signed.add(path.slice(-2).join("."));
+      const isStructure = !("type" in Object(at));
+      for (const [name, inner] of Object.entries(members))
+        if (typeof inner === "object") visit(inner, isStructure ? [...path, name] : path);
+    };
+    visit(openApiDocument(), []);
+    expect([...signed].filter((name) => !name.startsWith("missing."))).toEqual([
+      "drift.settled",
+      "drift.held",
+      "ledger.settled",
+      "ledger.held",
+      "BudgetStatus.remaining",
+      "RepricedAttempt.differenceNanoUsd",
+      "0.left",
+      "1.left",
+    ]);
+  });
+
   it("describes the answers of every operation: to who may ask, who has it already, and nobody", async () => {
     const { call, acme, rival } = await createWorld();
     // Replacements come first, because they need the first tags. Removals come last, those of a part before those of the whole.
