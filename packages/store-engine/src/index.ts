@@ -31,6 +31,7 @@ export {
   sweepSteps,
   sweepTranscripts,
 } from "./retention.ts";
+export { openCursor, sealCursor } from "./sealed-cursor.ts";
 export {
   findSession,
   isPrefix,

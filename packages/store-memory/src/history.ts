@@ -18,6 +18,7 @@ import {
   type StepRepository,
   type StorePage,
   type StorePaging,
+  type Tenant,
   type TranscriptPart,
   type UsageHour,
   type UsageRepository,
@@ -39,7 +40,7 @@ import {
   withErrors,
 } from "@tollgate/store-engine";
 import type { CarryOut } from "./apply-change.ts";
-import { mapPage, type Place, sortedPage } from "./page.ts";
+import { mapPage, type Place, sealedPage, sortedPage } from "./page.ts";
 import {
   copyResponse,
   type DecisionRow,
@@ -81,8 +82,17 @@ function sessionOf(record: SessionState): Session {
   return session;
 }
 
+/** Selects rows of an organization, or of all, newest first, for readers who may know nothing about others. */
+function newestOf<Row>(
+  { salts }: State,
+  { organizationId: tenant }: { readonly organizationId: Tenant },
+  matches: (row: Row) => boolean,
+) {
+  return { direction: "newest-first", tenant, matches, salts } as const;
+}
+
 function sessionPage(
-  { sessions }: State,
+  { sessions, salts }: State,
   { organizationId: tenant, userId, keyId, source }: SessionQuery,
   paging: StorePaging,
 ): StorePage<SessionState> {
@@ -93,7 +103,10 @@ function sessionPage(
   const rows = sessions.all({ tenant }).map(({ record }) => record);
   const placeOf = ({ updated }: SessionState): Place => ({ order: updated, tie: "" });
   const compare = (a: Place, b: Place): number => b.order - a.order;
-  return sortedPage({ name: "sessions", rows, matches, placeOf, compare }, paging);
+  const name = "sessions";
+  return sealedPage({ name, tenant, salts }, paging, (plain) =>
+    sortedPage({ name, rows, matches, placeOf, compare }, plain),
+  );
 }
 
 /** The parts of a Session and those it branched from that have messages of a range. */
@@ -122,12 +135,12 @@ export function createStepRepository(state: State, carryOut: CarryOut): StepRepo
     },
     async list(query, paging) {
       const matches = ({ record }: StepRow) => matchesStepQuery(record.step, query);
-      const asked = { direction: "newest-first", tenant: query.organizationId, matches } as const;
+      const asked = newestOf(state, query, matches);
       return mapPage(state.steps.page(asked, paging), stepOfRow);
     },
     async summarize(query, paging) {
       const matches = ({ record }: StepRow) => matchesSummaryQuery(record.step, query);
-      const asked = { direction: "newest-first", tenant: query.organizationId, matches } as const;
+      const asked = newestOf(state, query, matches);
       const page = state.steps.page(asked, paging);
       const fold = createUsageFold(query.by, query);
       for (const row of page.data) fold.addStep(stepOfRow(row));
@@ -228,7 +241,7 @@ export function createDecisionRepository(state: State): DecisionRepository {
     get: async (organizationId, id) => state.decisions.get(organizationId, id)?.decision ?? null,
     async list(query, paging) {
       const matches = (row: DecisionRow) => matchesDecisionQuery(row, query);
-      const asked = { direction: "newest-first", tenant: query.organizationId, matches } as const;
+      const asked = newestOf(state, query, matches);
       return mapPage(state.decisions.page(asked, paging), ({ decision }) => decision);
     },
   };
@@ -283,7 +296,7 @@ export function createEvidenceRepository(state: State): EvidenceRepository {
     },
     async changes(query, paging) {
       const matches = ({ at, kind }: LeafRow) => isWithin(at, query) && isOneOf(query.kind, kind);
-      const asked = { direction: "newest-first", tenant: query.organizationId, matches } as const;
+      const asked = newestOf(state, query, matches);
       return mapPage(state.changes.page(asked, paging), leafOf);
     },
     async record(leaf) {

@@ -4,7 +4,9 @@ import {
   encodeCursor,
   type StorePage,
   type StorePaging,
+  type Tenant,
 } from "@tollgate/core/store";
+import { openCursor, sealCursor } from "@tollgate/store-engine";
 
 /** A page of a list's rows. It ends when it is full, or has passed over as many rows as it may. */
 export function pageOf<Row>(
@@ -66,4 +68,27 @@ export function sortedPage<Row>(
     paging,
   );
   return mapPage(page, ({ row }) => row);
+}
+
+/**
+ * Reads a page with cursors that tell an organization nothing about others. `page` reads one with plain cursors. Without a
+ * tenant, the page is of all organizations, and its cursors stay plain.
+ */
+export function sealedPage<Row>(
+  { name, tenant, salts }: SealedList,
+  paging: StorePaging,
+  page: (paging: StorePaging) => StorePage<Row>,
+): StorePage<Row> {
+  if (tenant === null) return page(paging);
+  const salt = salts.get(tenant) ?? null;
+  const cursor = paging.cursor === null ? null : openCursor(name, paging.cursor, salt);
+  const { data, nextCursor } = page({ ...paging, cursor });
+  return { data, nextCursor: nextCursor === null ? null : sealCursor(name, nextCursor, salt) };
+}
+
+/** A list that is read for one organization, or for all. */
+interface SealedList {
+  readonly name: string;
+  readonly tenant: Tenant;
+  readonly salts: ReadonlyMap<string, Uint8Array>;
 }

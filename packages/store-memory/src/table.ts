@@ -7,7 +7,7 @@ import {
   tieNumber,
 } from "@tollgate/core/store";
 import type { RowName } from "@tollgate/store-engine";
-import { mapPage, pageOf } from "./page.ts";
+import { mapPage, pageOf, sealedPage } from "./page.ts";
 
 /** Rows sorted by time, then by the order in which they were inserted. */
 export interface Rows<Row extends RowName> {
@@ -16,7 +16,7 @@ export interface Rows<Row extends RowName> {
   /** All rows, oldest first. */
   rows(): Iterable<Row>;
   /** Every matching row, oldest first. */
-  all(query: Omit<RowsQuery<Row>, "direction">): readonly Row[];
+  all(query: Pick<RowsQuery<Row>, "tenant" | "matches">): readonly Row[];
   /** A page of matching rows. */
   page(query: RowsQuery<Row>, paging: StorePaging): StorePage<Row>;
   /** The same, with the cursor that continues after each row. */
@@ -34,6 +34,8 @@ interface RowsQuery<Row> {
   readonly direction: "oldest-first" | "newest-first";
   readonly tenant: Tenant;
   readonly matches?: (row: Row) => boolean;
+  /** The salts that seal the cursors of an organization. Without them, cursors stay plain. */
+  readonly salts?: ReadonlyMap<string, Uint8Array>;
 }
 
 /** A row, and the cursor that continues after it. */
@@ -118,7 +120,11 @@ export function createRows<Row extends RowName>(
     rows: () => rows,
     all: ({ tenant, matches = () => true }) =>
       rows.filter((row) => isIn(tenant, row) && matches(row)),
-    page: (query, paging) => mapPage(pageOfIndexes(query, paging), rowAt),
+    page({ salts = null, ...query }, paging) {
+      const plain = (from: StorePaging) => mapPage(pageOfIndexes(query, from), rowAt);
+      const { tenant } = query;
+      return salts === null ? plain(paging) : sealedPage({ name, tenant, salts }, paging, plain);
+    },
     pageWithCursors: (query, paging) =>
       mapPage(pageOfIndexes(query, paging), (index) => ({
         row: rowAt(index),

@@ -25,6 +25,8 @@ export interface PagedList {
   readonly table: string;
   /** Whether its rows belong to organizations, so a page can be read from each organization. */
   readonly byOrganization: boolean;
+  /** Whether its places count what the whole store has written, so cursors of one organization are sealed. */
+  readonly isSealed?: true;
   readonly columns: readonly string[];
   /** The column it is sorted by, an integer. */
   readonly order: string;

@@ -147,7 +147,7 @@ function listByKey(
     });
     const page = playReads(
       connection,
-      pageFrom({ list: lists.sessions, sources }, paging, sqliteDialect),
+      pageFrom({ organizationId, list: lists.sessions, sources }, paging, sqliteDialect),
     );
     return { ...page, data: page.data.map(sessionFromRow) };
   });
@@ -173,7 +173,9 @@ export function createDecisionRepository(
         { list: lists.decisions, conditions: conditions.ofDecisions(query) },
         ...(ofPermits ? [{ list: permits, conditions: ofPermits, convert: decisionRowOf }] : []),
       ];
-      const script = pageFrom({ list: lists.decisions, sources }, paging, sqliteDialect);
+      const { organizationId } = query;
+      const parts = { organizationId, list: lists.decisions, sources };
+      const script = pageFrom(parts, paging, sqliteDialect);
       const page = await readSnapshot(database, (connection) => playReads(connection, script));
       return { ...page, data: page.data.map(decisionFromRow) };
     },

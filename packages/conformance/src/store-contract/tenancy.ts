@@ -1,4 +1,4 @@
-import type { Store } from "@tollgate/core/store";
+import type { Store, StorePage, StorePaging } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { assistant, hex, user } from "./chain.ts";
 import { type ContractTest, expectOpened } from "./contract-test.ts";
@@ -61,6 +61,28 @@ export function tenancyTests(test: ContractTest): void {
     expect((await store.steps.list({ organizationId: null }, paging)).data).toHaveLength(2);
   });
 
+  test("gives an organization cursors of its own, which don't tell what others wrote", async ({
+    store,
+    intents,
+  }) => {
+    for (let at = 1; at <= 2; at++) {
+      await store.keys.insert(intents.withOwner({ keyId: `key of ${at}` }).key());
+      await expectOpened(store.openStep(intents.step([user(`${at}`)])));
+    }
+    const pages = (organizationId: string | null) => (list: keyof typeof placedByCount) =>
+      placedByCount[list](store, { organizationId }, { cursor: null, limit: 1 });
+    for (const list of ["keys", "sessions", "steps", "decisions", "changes"] as const) {
+      const [own, all] = [await pages("acme")(list), await pages(null)(list)];
+      // Both end after the same row. The cursor of all organizations may say how much they have written.
+      expect(own.data).toEqual(all.data);
+      const counting = all.nextCursor;
+      expect(own.nextCursor).not.toBe(counting);
+      await expect(
+        placedByCount[list](store, { organizationId: "acme" }, { cursor: counting, limit: 1 }),
+      ).rejects.toMatchObject({ code: "invalid_argument" });
+    }
+  });
+
   test("shows an organization the same, whatever others do", async ({ store }) => {
     const alone = await trace(store, createIntents("alone"), async () => {});
     const noise = createIntents("noise");
@@ -74,6 +96,21 @@ export function tenancyTests(test: ContractTest): void {
     expect(among).toEqual(alone);
   });
 }
+
+type ReadPage = (
+  store: Store,
+  of: { readonly organizationId: string | null },
+  paging: StorePaging,
+) => Promise<StorePage<unknown>>;
+
+/** Lists whose order can depend on how much the whole store has written. */
+const placedByCount = {
+  keys: (store, of, page) => store.keys.list(of, page),
+  sessions: (store, of, page) => store.sessions.list(of, page),
+  steps: (store, of, page) => store.steps.list(of, page),
+  decisions: (store, of, page) => store.decisions.list(of, page),
+  changes: (store, of, page) => store.evidence.changes(of, page),
+} satisfies Readonly<Record<string, ReadPage>>;
 
 /** Everything an organization can observe of a short history of its own, without its name. */
 async function trace(

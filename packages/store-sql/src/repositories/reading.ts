@@ -6,8 +6,10 @@ import {
   type StorePaging,
   type Tenant,
 } from "@tollgate/core/store";
+import { openCursor, sealCursor } from "@tollgate/store-engine";
 import type { SqlDialect } from "../dialect.ts";
 import { leafToRow } from "../rows/leaf-row.ts";
+import { readRow } from "../rows/row-reader.ts";
 import { get, nextNumber, query, run, type Script, type ScriptDatabase } from "../script.ts";
 import {
   type Condition,
@@ -19,6 +21,7 @@ import {
   selectPage,
   upTo,
 } from "../select-page.ts";
+import { administrationStatements } from "../statements/administration.ts";
 import { selectById } from "../statements/transcript.ts";
 import { writes } from "../writes.ts";
 
@@ -43,10 +46,18 @@ export type ReadPage = <Record>(
 
 export function createReadPage(database: ScriptDatabase, dialect: SqlDialect): ReadPage {
   return async (list, conditions, paging, fromRow) => {
-    const read = () => pageFrom({ list, sources: [{ list, conditions }] }, paging, dialect);
+    const organizationId = organizationOf(conditions);
+    const parts = { organizationId, list, sources: [{ list, conditions }] };
+    const read = () => pageFrom(parts, paging, dialect);
     const page = await database.read(read);
     return { ...page, data: page.data.map(fromRow) };
   };
+}
+
+/** The organization whose rows the conditions select; null for those of all. */
+function organizationOf(conditions: readonly Condition[]): Tenant {
+  const named = conditions.map(({ parameters }) => parameters["organization_id"]);
+  return named.find((id): id is string => typeof id === "string") ?? null;
 }
 
 /** Rows of a list that one table has. The lists of several sources have one order. */
@@ -58,16 +69,45 @@ export interface PageSource {
 }
 
 interface PageParts {
+  /** Whose list it is; null for that of all organizations. */
+  readonly organizationId: Tenant;
   readonly list: PagedList;
   readonly sources: readonly PageSource[];
 }
 
+/** Reads a page of a list from its tables, with cursors that tell an organization nothing about others. */
+export function* pageFrom(
+  parts: PageParts,
+  paging: StorePaging,
+  dialect: SqlDialect,
+): Script<StorePage<unknown>> {
+  const { organizationId, list } = parts;
+  if (organizationId === null || !list.isSealed) return yield* plainPage(parts, paging, dialect);
+  if (paging.cursor === null) {
+    const page = yield* plainPage(parts, paging, dialect);
+    if (page.nextCursor === null) return page;
+    const salt = yield* saltOf(organizationId);
+    return { ...page, nextCursor: sealCursor(list.name, page.nextCursor, salt) };
+  }
+  const salt = yield* saltOf(organizationId);
+  const cursor = openCursor(list.name, paging.cursor, salt);
+  const page = yield* plainPage(parts, { ...paging, cursor }, dialect);
+  const { nextCursor: next } = page;
+  return { ...page, nextCursor: next && sealCursor(list.name, next, salt) };
+}
+
+/** Null for an organization that never had a key. */
+function* saltOf(organizationId: string): Script<Uint8Array | null> {
+  const row = yield* get(administrationStatements.salt, { organization_id: organizationId });
+  return row === undefined ? null : readRow(row).bytes("salt");
+}
+
 /**
- * Reads a page of a list from its tables. A filter that no index serves is first tried on a few rows. If they don't fill
+ * Reads a page with plain cursors. A filter that no index serves is first tried on a few rows. If they don't fill
  * the page, it ends after `maxScanned` rows.
  */
-export function* pageFrom(
-  { list, sources }: PageParts,
+function* plainPage(
+  { list, sources }: Omit<PageParts, "organizationId">,
   paging: StorePaging,
   dialect: SqlDialect,
 ): Script<StorePage<unknown>> {
@@ -107,7 +147,7 @@ function* endOf(
 /** The first rows of all sources, in the order of the list. */
 function* rowsUpTo(
   end: CursorPlace | null,
-  { list, sources }: PageParts,
+  { list, sources }: Omit<PageParts, "organizationId">,
   paging: StorePaging,
   dialect: SqlDialect,
 ): Script<readonly unknown[]> {

@@ -1,0 +1,47 @@
+import { randomBytes } from "node:crypto";
+import { encodeCursor } from "@tollgate/core/store";
+import { expect, it } from "vitest";
+import { openCursor, sealCursor } from "../src/index.ts";
+
+const salt = Buffer.alloc(32, 1);
+const places = [
+  { order: 1_767_614_407_000, tie: "6" },
+  { order: 9, tie: "" },
+  { order: -5, tie: "0" },
+  { order: Number.MAX_SAFE_INTEGER, tie: String(Number.MAX_SAFE_INTEGER) },
+];
+
+it.each(places)("gives back the place $order $tie, and hides it", (place) => {
+  const plain = encodeCursor("steps", place);
+  const sealed = sealCursor("steps", plain, salt);
+  expect(openCursor("steps", sealed, salt)).toBe(plain);
+  const [, order, text] = JSON.parse(Buffer.from(sealed, "base64url").toString());
+  expect(order).toBe(0);
+  // One place more changes the whole text.
+  const next = sealCursor("steps", encodeCursor("steps", { ...place, order: 8 }), salt);
+  expect(Buffer.from(next, "base64url").toString()).not.toContain(text.slice(0, 8));
+});
+
+it("is plain for an organization without a salt", () => {
+  const plain = encodeCursor("steps", { order: 1, tie: "2" });
+  expect(sealCursor("steps", plain, null)).toBe(plain);
+  expect(openCursor("steps", plain, null)).toBe(plain);
+});
+
+it("opens nothing that another organization or list sealed, and nothing forged", () => {
+  const plain = encodeCursor("steps", { order: 1, tie: "2" });
+  const sealed = sealCursor("steps", plain, salt);
+  const refused = { code: "invalid_argument" };
+  const open = (cursor: string, of = salt, list = "steps") =>
+    expect(() => openCursor(list, cursor, of)).toThrow(expect.objectContaining(refused));
+  open(sealed, Buffer.alloc(32, 2));
+  open(sealed, salt, "keys");
+  open(plain);
+  open("");
+  for (let round = 0; round < 200; round++)
+    for (const length of [15, 16, 17])
+      open(encodeCursor("steps", { order: 0, tie: randomBytes(length).toString("base64url") }));
+  const [, , text] = JSON.parse(Buffer.from(sealed, "base64url").toString());
+  open(encodeCursor("steps", { order: 1, tie: text }));
+  open(encodeCursor("steps", { order: 0, tie: `${text}=` }));
+});
