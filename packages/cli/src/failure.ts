@@ -1,5 +1,6 @@
 import { GatewayError } from "@tollgate/core";
 import { CommanderError } from "commander";
+import { printable } from "./table.ts";
 
 /** An error that the user can fix, in one sentence. */
 export class CommandError extends Error {
@@ -21,7 +22,7 @@ export function describeFailure(thrown: unknown): {
   if (thrown instanceof CommanderError)
     return { exitCode: thrown.exitCode === 0 ? 0 : 2, line: null };
   const exitCode = thrown instanceof CommandError ? thrown.exitCode : 1;
-  return { exitCode, line: `error: ${messageOf(thrown)}` };
+  return { exitCode, line: `error: ${printable(messageOf(thrown))}` };
 }
 
 /** Returns one line for any thrown value, with its cause. Joins several lines. */

@@ -4,7 +4,7 @@ import { oneOf, timeRange, wholeNumber } from "../arguments.ts";
 import { CommandError } from "../failure.ts";
 import { globalsOf, optionsOf } from "../globals.ts";
 import { print } from "../print.ts";
-import { type Column, formatTable } from "../table.ts";
+import { type Column, formatTable, printable } from "../table.ts";
 import { usd } from "../usd.ts";
 import {
   organizationScope,
@@ -142,7 +142,7 @@ async function importFile(file: string, _options: unknown, command: Command): Pr
   ]);
   const { configuration, warnings } = importLitellm(await readDataFile(file));
   if (!("providers" in configuration)) throw new CommandError(`${file}: ${warnings.join(" ")}`);
-  for (const warning of warnings) process.stderr.write(`warning: ${warning}\n`);
+  for (const warning of warnings) process.stderr.write(`warning: ${printable(warning)}\n`);
   const { json } = globalsOf(command);
   process.stdout.write(
     json ? `${JSON.stringify(configuration, null, 2)}\n` : stringify(configuration),
