@@ -1,4 +1,5 @@
 import { createGateway } from "@tollgate/core";
+import { definePolicy, forbid, permit } from "@tollgate/core/policy";
 import { createTestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { stores } from "./stores.ts";
@@ -162,6 +163,26 @@ describe("GET /v1/key", () => {
     const answer = await (await gateway.fetch(ask(key.secret))).json();
     expect(answer).toMatchObject({ has_more: true });
     expect(answer).toHaveProperty("budgets.length", 100);
+  });
+
+  it("names no model behind an alias that the key can't use", async () => {
+    const { gateway, createKey } = await createTestGateway({
+      gateways: ["open", "secret"],
+      policy: definePolicy({
+        rules: [permit("all"), forbid("apart", { gateway: "secret", organization: "rival" })],
+      }),
+      aliases: { small: "open/a/x", unreleased: "secret/a/y" },
+    });
+    const answerTo = async (organizationId: string): Promise<unknown> => {
+      const { key } = await createKey({ organizationId, aliases: { own: "secret/a/y" } });
+      return (await gateway.fetch(ask(key.secret))).json();
+    };
+    expect(await answerTo("acme")).toHaveProperty("aliases", {
+      small: "open/a/x",
+      unreleased: "secret/a/y",
+      own: "secret/a/y",
+    });
+    expect(await answerTo("rival")).toHaveProperty("aliases", { small: "open/a/x" });
   });
 
   it("rejects an unknown key and other methods, and records nothing", async () => {

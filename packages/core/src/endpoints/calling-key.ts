@@ -4,6 +4,7 @@ import type { GatewayRequest } from "../http/gateway-request.ts";
 import type { GatewayResponse } from "../http/gateway-response.ts";
 import { orUnavailable } from "../pipeline/store-calls.ts";
 import { answerCaller, jsonHeaders, type RequestScope } from "./endpoint.ts";
+import { usableAliases } from "./models.ts";
 
 /**
  * GET /v1/key: what the calling key may do, and how much of its budgets and rate limits is left. It reveals nothing about
@@ -23,7 +24,7 @@ export function getKey(scope: RequestScope, request: GatewayRequest): Promise<Ga
       default_data_class: caller.defaultDataClass,
       minimum_data_class: caller.minimumDataClass,
       models: caller.allowlists,
-      aliases: Object.fromEntries(context.router.aliasesOf(caller.aliases)),
+      aliases: Object.fromEntries(await usableAliases(context, caller)),
       budgets: budgets.map(budgetObject),
       rate_limits: rateLimits.map(rateLimitObject),
       has_more: hasMore,

@@ -7,6 +7,7 @@ import type { GatewayResponse } from "../http/gateway-response.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import { isConnected } from "../pipeline/plan-attempt.ts";
 import { decide } from "../policy/decide.ts";
+import type { Aliases } from "../routing/route.ts";
 import { classify } from "../sensitivity/classify.ts";
 import { answerCaller, jsonHeaders, type RequestScope } from "./endpoint.ts";
 
@@ -22,7 +23,7 @@ export function listModels(scope: RequestScope, request: GatewayRequest): Promis
     );
     const names = [
       ...(await virtualModels(context, caller)),
-      ...(await aliasesOf(context, caller)),
+      ...(await usableAliases(context, caller)).keys(),
     ];
     const ids = [...listed, ...names];
     const list = isForMessages(request)
@@ -83,11 +84,12 @@ async function canUse(context: GatewayContext, caller: Caller, id: string): Prom
   return (await canReach(context, caller, id)) && mayUse(context, caller, id);
 }
 
-async function aliasesOf(context: GatewayContext, caller: Caller): Promise<readonly string[]> {
-  const names: string[] = [];
-  for (const name of context.router.aliasesOf(caller.aliases).keys())
-    if (await canCall(context, caller, name)) names.push(name);
-  return names;
+/** The aliases that the caller can use. The others lead to models that it must not learn of. */
+export async function usableAliases(context: GatewayContext, caller: Caller): Promise<Aliases> {
+  const usable = new Map(context.router.aliasesOf(caller.aliases));
+  for (const name of usable.keys())
+    if (!(await canCall(context, caller, name))) usable.delete(name);
+  return usable;
 }
 
 async function virtualModels(context: GatewayContext, caller: Caller): Promise<readonly string[]> {

@@ -20,7 +20,7 @@ export interface ModelRoute extends UpstreamName {
 }
 
 /** Names for models with the ids that they lead to. */
-type Aliases = ReadonlyMap<string, string>;
+export type Aliases = ReadonlyMap<string, string>;
 
 /** Resolves model ids: those of requests, of fallbacks and of `/v1/models`. */
 export interface Router {
