@@ -8,7 +8,7 @@ export async function check(name: string, run: () => void | Promise<void>): Prom
     console.log(`ok: ${name}`);
   } catch (error) {
     counts.failed++;
-    const output = error instanceof Error && "stdout" in error ? String(error.stdout) : "";
+    const output = error instanceof Error && "stdout" in error ? String(error.stdout ?? "") : "";
     console.error(`FAILED: ${name}\n${error instanceof Error ? error.message : error}\n${output}`);
   }
 }

@@ -37,11 +37,14 @@ export async function runFirstDay(app: string): Promise<void> {
   try {
     const serve = start(app, folder, ports);
     children.push(serve);
+    await once(serve, "spawn");
     await until("the server is ready", () => isOk(`http://127.0.0.1:${ports.gateway}/readyz`));
     const token = createToken(app, folder);
     const secret = applyTeams(app, folder, { token, admin: ports.admin });
     await useUpBudget(`http://127.0.0.1:${ports.gateway}`, secret);
-    children.push(startPrometheus(folder, ports));
+    const prometheus = startPrometheus(folder, ports);
+    children.push(prometheus);
+    await once(prometheus, "spawn");
     await until("the alert fires", () => isFiring(ports.prometheus, "team-0/month"));
     serve.kill("SIGTERM");
     await once(serve, "exit");

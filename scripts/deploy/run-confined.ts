@@ -23,6 +23,7 @@ export async function runConfined(app: string): Promise<void> {
   });
   const expired = setTimeout(() => child.kill("SIGKILL"), 4 * maxWaitMs);
   try {
+    await once(child, "spawn");
     await useGateway(child, `http://127.0.0.1:${port}`);
   } finally {
     clearTimeout(expired);
