@@ -1,5 +1,6 @@
+import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type RunningExample, runServer } from "./run-example.ts";
+import { type RunningExample, runServer, startExample } from "./run-example.ts";
 
 /** Tests of every example that serves a gateway at `/ai`. They start it with `npm start`. */
 export function describeServer(name: string, folder: string): void {
@@ -35,6 +36,14 @@ export function describeServer(name: string, folder: string): void {
       expect((await ask({}, "tg_wrong")).status).toBe(401);
       expect((await ask({ model: "sim/tollgate/echo-preview" })).status).toBe(403);
     });
+
+    it("exits with an error if its port is taken", async () => {
+      const second = startExample(folder, Number(new URL(example.url).port), "pipe");
+      let errors = "";
+      second.stderr?.on("data", (chunk) => (errors += String(chunk)));
+      expect(await once(second, "close")).toEqual([1, null]);
+      expect(errors).toContain("EADDRINUSE");
+    }, 20_000);
 
     it("stops on request, after the open stream has ended", async () => {
       const answer = await ask({ stream: true });

@@ -14,16 +14,20 @@ export interface RunningExample {
   stop(): Promise<number | null>;
 }
 
-/** Runs the command of `npm start` in a folder, on a free port. */
-export function startExample(folder: string): ChildProcess {
+/** Runs the command of `npm start` in a folder, on a free port unless one is given. */
+export function startExample(
+  folder: string,
+  port = 0,
+  errors: "inherit" | "pipe" = "inherit",
+): ChildProcess {
   const manifest = JSON.parse(readFileSync(`${folder}/package.json`, "utf8")) as {
     readonly scripts: { readonly start: string };
   };
   const [command = "", ...words] = manifest.scripts.start.split(" ");
   return spawn(command, words, {
     cwd: folder,
-    env: { ...process.env, PORT: "0" },
-    stdio: ["ignore", "pipe", "inherit"],
+    env: { ...process.env, PORT: String(port) },
+    stdio: ["ignore", "pipe", errors],
   });
 }
 

@@ -8,7 +8,8 @@ app.use("/ai", tollgate(gateway));
 app.use(express.json());
 app.get("/spend", async (_request, response) => void response.json(await spend()));
 
-const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", async () => {
+const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", async (error) => {
+  if (error) throw error; // Express 5 also calls this if it can't listen
   const address = server.address();
   const port = typeof address === "object" ? address?.port : null;
   console.log(await introduce(`http://127.0.0.1:${port}`));
