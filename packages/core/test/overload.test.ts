@@ -230,7 +230,7 @@ describe("request bodies in flight", () => {
       await expectFailure(answer, {
         code: "overloaded",
         messagesType: "overloaded_error",
-        message: /too much to do/,
+        message: /gateway is overloaded/,
       });
       expect(provider.calls).toHaveLength(2);
       const { data } = await gateway.steps.list({ organizationId: test.key.organizationId });

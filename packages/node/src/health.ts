@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 export interface Readiness {
   readonly ready: boolean;
   readonly reasons: readonly string[];
-  /** Faults that it works on with. Default none. */
+  /** Faults that don't stop it. Default none. */
   readonly degraded?: readonly string[];
 }
 

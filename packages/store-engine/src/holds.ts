@@ -146,7 +146,7 @@ export function heldUntilSettled(holds: readonly Hold[]): number {
   return holds.reduce((count, { unit }) => (isSettledWhenTaken(unit) ? count : count + 1), 0);
 }
 
-/** A pace of requests reserves nothing, and a request costs what it takes. So its hold has no more to settle. */
+/** A pace of requests reserves nothing, and a request costs what it takes. So its hold has nothing left to settle. */
 function isSettledWhenTaken(unit: HoldUnit): boolean {
   return unit === "requests_pace";
 }

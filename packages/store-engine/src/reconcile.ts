@@ -234,7 +234,7 @@ function createBalances(): Balances {
 
 const zero: Readonly<Balance> = { settled: 0, held: 0 };
 
-/** A counter keeps no more. */
+/** The largest amount that a counter stores. */
 function capped(settled: number): number {
   return Math.min(settled, Number.MAX_SAFE_INTEGER);
 }

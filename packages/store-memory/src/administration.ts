@@ -71,8 +71,8 @@ export function createKeyRepository(state: State): KeyRepository {
       return row.key;
     },
     async organizations(after, limit) {
-      const behind = [...state.salts.keys()].filter((id) => compareBytes(id, after) > 0);
-      return behind.sort(compareBytes).slice(0, limit);
+      const later = [...state.salts.keys()].filter((id) => compareBytes(id, after) > 0);
+      return later.sort(compareBytes).slice(0, limit);
     },
     async rotate({ organizationId, id, at, digest, prefix, oldSecretsEnd, check, leaf }) {
       const row = state.keys.get(organizationId, id);

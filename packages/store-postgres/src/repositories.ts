@@ -103,7 +103,7 @@ function driftFromRow(row: unknown): CounterDrift {
   return { ...counterFromRow(row), ledger };
 }
 
-/** A counter keeps no more. */
+/** The largest amount that a counter stores. */
 const maxSettled = Number.MAX_SAFE_INTEGER;
 
 /** A pace depends on the time and has no ledger. */

@@ -88,7 +88,7 @@ function placed(
   conditions: readonly Condition[],
   { cursor }: StorePaging,
 ): { readonly texts: readonly string[]; readonly parameters: SqlParameters } {
-  const all = cursor === null ? conditions : [...conditions, behind(list, cursor)];
+  const all = cursor === null ? conditions : [...conditions, afterCursor(list, cursor)];
   const parameters: SqlParameters = Object.assign({}, ...all.map((one) => one.parameters));
   return { texts: all.map(({ text }) => text), parameters };
 }
@@ -130,7 +130,7 @@ function ordered({ order, direction, tie }: PagedList, of: string, limit = ":pag
   return `ORDER BY ${of}${order} ${direction}${ties} LIMIT ${limit}`;
 }
 
-function behind(list: PagedList, cursor: string): Condition {
+function afterCursor(list: PagedList, cursor: string): Condition {
   return onSide(list, decodeCursor(list.name, cursor), "page");
 }
 
@@ -139,7 +139,7 @@ export function upTo(list: PagedList, place: CursorPlace): Condition {
   return onSide(list, place, "end");
 }
 
-/** The condition of the rows behind the cursor of the page, or up to its end. */
+/** The condition of the rows after the cursor of the page, or up to its end. */
 function onSide(list: PagedList, place: CursorPlace, of: "page" | "end"): Condition {
   const { order, tie } = list;
   const beyond = (direction: "ASC" | "DESC"): string =>
@@ -193,7 +193,7 @@ export function comparePlaces(
   );
 }
 
-/** The cursor behind a row. */
+/** The cursor after a row. */
 export function cursorAt(list: PagedList, row: unknown): string {
   return encodeCursor(list.name, placeOf(list, row));
 }

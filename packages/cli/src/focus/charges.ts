@@ -25,7 +25,7 @@ export interface Charge {
   readonly billedCost: bigint;
 }
 
-/** The digits behind the point of every amount: a token at a price in nanodollars per million needs 15. */
+/** The digits after the decimal point of every amount: a token at a price in nanodollars per million needs 15. */
 export const decimalScale = 15;
 
 const perNanoUsd = 1_000_000n;
@@ -69,7 +69,7 @@ function partsOf({ totalTokens, costNanoUsd, listPrices }: Figures): readonly Pa
   return parts.map((part, at) => ({ ...part, billedCost: (shares[at] ?? 0n) * perNanoUsd }));
 }
 
-/** Nanodollars per million tokens are the 15th digit behind the point of a dollar. */
+/** Nanodollars per million tokens are the 15th digit after the decimal point of a dollar. */
 function listCostOf({ kind, quantity, nanoUsd }: ListPrice): bigint {
   return BigInt(quantity) * BigInt(nanoUsd) * (kind === "request" ? perNanoUsd : 1n);
 }

@@ -159,7 +159,7 @@ function skuOf({ kind, attempt }: Charge): string {
   return `${attempt.model}:${tierOf(attempt)}:${kind}`;
 }
 
-/** Nanodollars are the ninth digit behind the point. */
+/** Nanodollars are the ninth digit after the decimal point. */
 function unitPriceOf({ nanoUsd }: Charge): bigint | null {
   return nanoUsd === null ? null : BigInt(nanoUsd) * million;
 }

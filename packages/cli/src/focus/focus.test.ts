@@ -257,7 +257,7 @@ function fieldsOf(line: string): readonly string[] {
   return [...fields].map(([, quoted, bare]) => quoted?.replaceAll('""', '"') ?? bare ?? "");
 }
 
-/** Reads a decimal as a whole number of the 15th digit behind the point. */
+/** Reads a decimal as a whole number of the 15th digit after the decimal point. */
 function amount(text = ""): bigint {
   const [, sign, before = "", after = ""] = /^(-?)(\d+)(?:\.(\d{1,15}))?$/.exec(text) ?? [];
   if (before === "") throw new Error(`not a decimal: ${text}`);

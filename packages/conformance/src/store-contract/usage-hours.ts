@@ -255,7 +255,7 @@ export async function foldAll(store: Store, organizationId: string, limit: numbe
   expect(await store.usage.add({ organizationId, after, mark, hours })).toBe(true);
 }
 
-/** The hours, and the Steps behind the mark. */
+/** The hours, and the Steps after the mark. */
 async function rolledFold(
   store: Store,
   organizationId: string,

@@ -43,7 +43,7 @@ export interface CreateAdminTokenOptions extends WithActor {
   readonly transcripts?: { readonly upTo: string };
   /** ISO 8601, at most 365 days from now. Default: 90 days. */
   readonly expiresAt?: string;
-  /** The rights of who asks: the token may not read more than they may. Default: the host asks, who may read everything. */
+  /** The rights of its creator, who can't let it read more than they may. Default: the host, which may read everything. */
   readonly within?: { readonly transcripts?: { readonly upTo: string } };
 }
 
@@ -84,7 +84,7 @@ type TokenCreation = CreateAdminTokenOptions & Idempotent;
 const day = 86_400_000;
 const defaultLife = 90 * day;
 const maxLife = 365 * day;
-/** A use within this time of the last one isn't written down, in milliseconds. */
+/** A use this soon after the last recorded one isn't recorded. Milliseconds. */
 const usePrecision = 60_000;
 
 export function createAdminTokens(context: GatewayContext, ready: () => Promise<void>) {
@@ -187,7 +187,7 @@ function newToken(
   };
 }
 
-/** Nobody hands on a right that they don't have. */
+/** Nobody can grant a right that they don't have. */
 function requireWithin(
   dataClasses: readonly string[],
   asked: string,

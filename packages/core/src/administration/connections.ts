@@ -51,7 +51,7 @@ export interface Connections {
   /**
    * Seals an organization's credential and replaces the one it had. Applies to the next request in this process, and within
    * 5 seconds in every other process; at once if there was none.
-   * @throws GatewayError `invalid_argument`, `connection_unavailable` if the key-encryption key doesn't answer, or
+   * @throws GatewayError `invalid_argument`, `connection_unavailable` if its data key can't be wrapped, or
    * `precondition_failed`
    */
   set(setting: SetConnectionOptions): Promise<ConnectionRecord>;
@@ -178,7 +178,7 @@ function cannotSeal(thrown: unknown): never {
   if (!(thrown instanceof UnsealError)) throw thrown;
   throw new GatewayError(
     "connection_unavailable",
-    "`apiKey` couldn't be sealed: the key-encryption key doesn't answer. Try again later.",
+    "`apiKey` couldn't be sealed: wrapping its data key failed. Try again later.",
   );
 }
 

@@ -30,7 +30,7 @@ interface ReadContent {
 }
 
 /**
- * Records that someone reads content. Call it before the content leaves: if it fails, nobody may see it.
+ * Records that someone reads content. Call it before you release the content: if it fails, nobody may see it.
  * @throws GatewayError `admin_forbidden` if the content has a data class above `upTo`
  */
 export async function recordReading(

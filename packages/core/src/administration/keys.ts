@@ -445,7 +445,7 @@ function createRevoke(
     await ready();
     const revokedAt = context.clock.now();
     let revoked = 0;
-    // Newest first, so keys that are created meanwhile are on no later page.
+    // Newest first, so keys that are created meanwhile aren't on later pages.
     for (let cursor: string | null = null; ; ) {
       const paging = { cursor, limit: keysAtOnce };
       const page = await context.store.keys.list({ organizationId, userId }, paging);

@@ -50,7 +50,7 @@ const rowsPerPage: Readonly<Record<UsageDetail, number>> = { callers: 200, total
 const stepsPerPage = 250;
 
 /**
- * Adds up whole hours: their sums, and the Steps behind the mark. If another process moves the mark meanwhile, the sums are
+ * Adds up whole hours: their sums, and the Steps after the mark. If another process moves the mark meanwhile, the sums are
  * read again.
  */
 export async function sumsByHour(

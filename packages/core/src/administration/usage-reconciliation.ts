@@ -60,7 +60,7 @@ const dayMs = 24 * hourMs;
 const defaultRangeMs = 30 * dayMs;
 const maxDifferences = 1_000;
 const perPage = 250;
-/** How often to compare hours that differ: a correction or a fold may have come in between. */
+/** How often to compare hours that differ: a correction or a fold may have happened in between. */
 const maxReadings = 4;
 
 /**

@@ -3,9 +3,9 @@ import { upstreamCode } from "./upstream-code.ts";
 
 /** When calls of a model stop after failures of its provider, and for how long. */
 export interface BreakerRules {
-  /** The least number of failed attempts within `window` that open the breaker. */
+  /** The minimum number of failed attempts within `window` that open the breaker. */
   readonly failures: number;
-  /** The least part of the attempts within `window` that must have failed. Above 0, up to 1. */
+  /** The minimum share of the attempts within `window` that must have failed. Above 0, up to 1. */
   readonly ratio: number;
   /** How far back attempts count. Milliseconds. */
   readonly window: number;

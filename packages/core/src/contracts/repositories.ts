@@ -30,7 +30,7 @@ export interface StorePaging {
   readonly limit: number;
   /**
    * How many rows a page of a filtered list may pass over if no index finds those that match. Then it ends, and its cursor
-   * leads on from there. Default: `defaultMaxScanned`.
+   * continues from there. Default: `defaultMaxScanned`.
    */
   readonly maxScanned?: number;
 }
@@ -321,12 +321,12 @@ export interface ResponseHistory extends Pick<StoredResponse, "sessionId" | "dat
 /**
  * Sums over settled Steps by hour, so that a month of Steps is read in milliseconds. A gateway folds Steps in the order of
  * their list, the oldest first. The mark is the cursor of the last folded Step. The sums of the hours, plus the Steps
- * behind the mark as they were first recorded, plus the rows of their corrections, are the sums over all Steps.
+ * after the mark as they were first recorded, plus the rows of their corrections, are the sums over all Steps.
  */
 export interface UsageRepository {
   /** The organization's mark; null if nothing was folded yet. */
   mark(organizationId: string): Promise<string | null>;
-  /** The Steps behind a cursor, oldest first. Without corrections. */
+  /** The Steps after a cursor, oldest first. Without corrections. */
   steps(
     query: { readonly organizationId: string; readonly to?: number },
     paging: StorePaging,
@@ -356,6 +356,6 @@ export interface UsageRepository {
 /** Steps in the order of folding. */
 export interface UnfoldedSteps {
   readonly steps: readonly UnfoldedStep[];
-  /** The cursor behind the Step with this index. Computed on demand: a fold needs that of its last Step only. */
+  /** The cursor after the Step with this index. Computed on demand: a fold needs that of its last Step only. */
   cursorOf(index: number): string;
 }

@@ -14,7 +14,7 @@ export interface EmbeddingRequest {
  */
 export type EmbeddingVector = readonly number[] | string;
 
-/** The max length of a vector. No known model has longer ones. */
+/** The maximum length of a vector. No known model has longer ones. */
 export const maxDimensions = 65_536;
 
 const maxCharacters = Math.ceil((maxDimensions * 4) / 3) * 4;

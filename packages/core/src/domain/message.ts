@@ -45,7 +45,7 @@ export interface ToolCall {
   readonly state?: ProviderState;
 }
 
-/** Instructions of the application. Protocols have two names for the role. */
+/** Instructions from the application. Protocols have two names for the role. */
 export interface SystemMessage {
   readonly role: "system" | "developer";
   readonly content: string | readonly TextPart[];
@@ -53,7 +53,7 @@ export interface SystemMessage {
   readonly state?: ProviderState;
 }
 
-/** A message of the user. A new one starts a new Turn. */
+/** A user message. A new one starts a new Turn. */
 export interface UserMessage {
   readonly role: "user";
   readonly content: string | readonly (TextPart | ImagePart)[];
@@ -63,7 +63,7 @@ export interface UserMessage {
   readonly state?: ProviderState;
 }
 
-/** An answer of the model. If it calls tools, an empty, null or absent `content` makes no difference. */
+/** A model's answer. If it calls tools, an empty, null or absent `content` makes no difference. */
 export interface AssistantMessage {
   readonly role: "assistant";
   readonly content?: string | readonly (TextPart | RefusalPart)[] | null;

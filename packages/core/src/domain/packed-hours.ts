@@ -9,7 +9,7 @@ export interface PackedSteps {
   /** JSON of `Names`, sorted: hours with the same callers and places have the same text. */
   readonly names: string;
   /**
-   * Numbers of 7 bits per byte, the lowest first; a byte of 128 or more has another behind it. A group is its caller, when its
+   * Numbers of 7 bits per byte, the lowest first; a byte of 128 or more has another after it. A group is its caller, when its
    * newest Step opened in milliseconds after the hour, its count, and the number of its places. A place is its index, the
    * number of its figures, and for each its place in `Figures` and its amount. Counts and places carry a sign in their lowest bit.
    */

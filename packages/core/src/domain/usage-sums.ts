@@ -37,7 +37,7 @@ const durations = sumNames.length;
 const firstTokens = durations + latencyBounds.length + 1;
 const figureCount = firstTokens + latencyBounds.length + 1;
 
-/** Sums that can still grow, and behind them the counts of both histograms. */
+/** Sums that can still grow, and after them the counts of both histograms. */
 export type Figures = number[];
 
 /** Those figures that aren't 0: their places and values in turn. */

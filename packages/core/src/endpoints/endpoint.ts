@@ -247,7 +247,7 @@ type CommonFields = Pick<
   "stream" | "model" | "sessionId" | "turnId" | "droppedFields"
 >;
 
-/** The members of a governed call that are read alike for every endpoint. */
+/** The members of a governed call that every endpoint reads in the same way. */
 export function commonOf<Item>(
   { context: { headerNames }, report }: RequestScope,
   { headers, signal }: GatewayRequest,

@@ -43,7 +43,7 @@ export function createNoteSigner(signer: EvidenceSigner): NoteSigner {
       const bytes = Buffer.from(text);
       const signature = await signer.sign(bytes);
       if (!verify(null, bytes, key, signature))
-        throw new Error("The signature isn't of the signer's own key.");
+        throw new Error("The signature wasn't made with the signer's key.");
       return `${text}\n${lineStart}${Buffer.concat([keyId, signature]).toString("base64")}\n`;
     },
     isNoteOf(text, note) {

@@ -11,8 +11,8 @@ import { stableJson } from "../kernel/stable-json.ts";
 import {
   activityRemovedLeaf,
   attemptLeaf,
+  leafTextsOf,
   openedLeaf,
-  openedStretches,
   refusalLeaf,
   settledLeaf,
   transcriptsErasedLeaf,
@@ -377,8 +377,8 @@ function changed<Value>(value: Value): readonly Value[] {
   });
 }
 
-describe("the stretches of an opened Step's leaf", () => {
-  const known = openedStretches(intent);
+describe("the texts of an opened Step's leaf", () => {
+  const known = leafTextsOf(intent);
   const { transcript: _, holds: __, instructions: ___, owner: ____, ...facts } = intent;
   const intents = [
     ...changed(facts).map((other) => ({ ...intent, ...other })),
@@ -392,9 +392,9 @@ describe("the stretches of an opened Step's leaf", () => {
   it("are used only for Steps whose leaves have them", () => {
     let uses = 0;
     for (const other of intents) {
-      const stretches = openedStretches(other, known);
-      if (stretches === known) uses++;
-      expect(openedLeaf("l", other, stretches)).toEqual(openedLeaf("l", other));
+      const texts = leafTextsOf(other, known);
+      if (texts === known) uses++;
+      expect(openedLeaf("l", other, texts)).toEqual(openedLeaf("l", other));
     }
     expect(uses).toBeGreaterThan(20);
     expect(intents.length).toBeGreaterThan(2 * uses);

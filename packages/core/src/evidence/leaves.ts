@@ -42,17 +42,14 @@ function leafOf(head: LeafHead, meta: string): EvidenceLeaf {
 type OpenedFacts = Omit<StepIntent, "leaf">;
 
 /** The text of an opened Step's leaf around the values that differ in every Step. */
-export interface OpenedStretches {
+export interface LeafTexts {
   /** All facts that it states, one after the other. */
   readonly stated: readonly unknown[];
   readonly texts: readonly string[];
 }
 
-/** The stretches for a Step: `known` if they state its facts, otherwise new ones. */
-export function openedStretches(
-  intent: OpenedFacts,
-  known: OpenedStretches | null = null,
-): OpenedStretches {
+/** The texts for a Step: `known` if they state its facts, otherwise new ones. */
+export function leafTextsOf(intent: OpenedFacts, known: LeafTexts | null = null): LeafTexts {
   const { attempt, decision, owner } = intent;
   const stated = [
     attempt.connection,
@@ -124,7 +121,7 @@ function openedTexts(intent: OpenedFacts): readonly string[] {
 export function openedLeaf(
   id: string,
   intent: OpenedFacts,
-  { texts } = openedStretches(intent),
+  { texts } = leafTextsOf(intent),
 ): LeafTemplate {
   const { owner, transcript, instructions, at } = intent;
   const values = [

@@ -79,7 +79,7 @@ export async function sealLog(sealing: LogSealing, organizationId: string): Prom
   }
 }
 
-/** Signs a checkpoint that was left unsigned, if its leaves lead to it from the checkpoint before. */
+/** Signs a checkpoint that was left unsigned, if its leaves, added to the checkpoint before, match it. */
 async function signLast(sealing: LogSealing, last: Checkpoint): Promise<void> {
   const { checkpoints } = sealing;
   const { organizationId, number } = last;
@@ -96,7 +96,7 @@ async function signLast(sealing: LogSealing, last: Checkpoint): Promise<void> {
     data.flatMap(({ leaf }) => leaf?.hash ?? []),
   );
   if (tree.size !== last.size || Buffer.compare(packFrontier(tree), last.frontier) !== 0)
-    throw new InconsistentLog("The leaves of the last checkpoint don't lead to it.");
+    throw new InconsistentLog("The leaves don't match the last checkpoint.");
   await sign(sealing, last, tree);
 }
 

@@ -17,7 +17,7 @@ const probeEveryMs = 10;
 const heapEveryMs = 100;
 
 /**
- * Measures this process when somebody asks, at most every ten milliseconds: nothing runs while nobody does. The delay is
+ * Measures this process on demand, at most every ten milliseconds: nothing runs in between. The delay is
  * how late a timer of one millisecond fires.
  */
 export function createProcessLoad(clock: Clock = systemClock): ProcessLoad {

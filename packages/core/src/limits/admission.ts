@@ -233,7 +233,7 @@ export class Ticket {
 }
 
 function overloaded(): GatewayError {
-  return new GatewayError("overloaded", "The gateway has too much to do. Try again in a second.", {
+  return new GatewayError("overloaded", "The gateway is overloaded. Try again in a second.", {
     headers: { "retry-after": "1" },
   });
 }

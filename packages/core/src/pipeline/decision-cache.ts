@@ -5,7 +5,7 @@ import type { StepIntent } from "../contracts/step-verbs.ts";
 import type { Caller } from "../domain/caller.ts";
 import type { LeafTemplate } from "../domain/leaf-template.ts";
 import type { PolicyFacts, Verdict } from "../domain/policy-decision.ts";
-import { type OpenedStretches, openedLeaf, openedStretches } from "../evidence/leaves.ts";
+import { type LeafTexts, leafTextsOf, openedLeaf } from "../evidence/leaves.ts";
 import { decide } from "../policy/decide.ts";
 import type { ModelRoute } from "../routing/route.ts";
 
@@ -33,7 +33,7 @@ export class CachedDecision {
   readonly #input: DecisionInput;
   #verdict: Verdict | null = null;
   #holds: { readonly snapshot: BudgetSnapshot; readonly templates: HoldTemplates } | null = null;
-  #stretches: OpenedStretches | null = null;
+  #texts: LeafTexts | null = null;
 
   constructor(rules: DecisionRules, input: DecisionInput) {
     this.#deciding = rules;
@@ -80,8 +80,8 @@ export class CachedDecision {
 
   /** The leaf of a Step that opens with this decision. */
   leafFor(id: string, intent: Omit<StepIntent, "leaf">): LeafTemplate {
-    this.#stretches = openedStretches(intent, this.#stretches);
-    return openedLeaf(id, intent, this.#stretches);
+    this.#texts = leafTextsOf(intent, this.#texts);
+    return openedLeaf(id, intent, this.#texts);
   }
 }
 

@@ -13,9 +13,9 @@ import type { ModelRoute } from "../routing/route.ts";
 
 /** When a model's circuit breaker opens, and for how long. */
 export interface BreakerConfiguration {
-  /** The least number of failed attempts within `window`. Default 10. */
+  /** The minimum number of failed attempts within `window`. Default 10. */
   readonly failures?: number;
-  /** The smallest share of the attempts within `window` that must have failed, above 0 and up to 1. Default 0.5. */
+  /** The minimum share of the attempts within `window` that must have failed, above 0 and up to 1. Default 0.5. */
   readonly ratio?: number;
   /** How far back attempts count. Default `"30s"`. */
   readonly window?: Duration;

@@ -164,7 +164,7 @@ const interrupted = "was interrupted";
 const refusals: readonly string[] = [mismatch, running, interrupted];
 
 /** Words of a process that refuses requests because the machine is slow. */
-const busy = "too much to do";
+const busy = "gateway is overloaded";
 const maxBusyRepeats = 100;
 
 /** Sends one request, and notes its complete answer or its error. A connection that breaks tells nothing. */

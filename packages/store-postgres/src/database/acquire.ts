@@ -23,7 +23,7 @@ export function createAcquire(pool: PostgresPool) {
   const acquire: Task<AcquiredClient> = (receiver) => {
     if (waiting >= maxWaiting)
       return receiver.reject(
-        new PostgresFailure(`${maxWaiting} calls wait for a connection already`),
+        new PostgresFailure(`${maxWaiting} calls are already waiting for a connection`),
       );
     waiting++;
     ending((taker) => acquireFrom(pool, taker), end, receiver);

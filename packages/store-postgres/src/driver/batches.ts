@@ -214,7 +214,7 @@ export function createBatches<One extends PreparedDecision<One>>({
     add(waiting) {
       if (queue.length >= maxQueued && countOf(queue, waiting.end) >= maxQueued)
         return waiting.reject(
-          new PostgresFailure(`${maxQueued} calls wait for a connection already`),
+          new PostgresFailure(`${maxQueued} calls are already waiting for a connection`),
         );
       queue.push(queued(waiting, maxBatchSize));
       isHeldUp = false;

@@ -22,8 +22,8 @@ export async function dropPartition(database: Database, sweep: StepSweep): Promi
   return database.rearrange(async (transaction, connection) => {
     if (!(await tryPartitionLock(connection, schema))) return null;
     const before = sweep.at - sweep.keep;
-    const { now, ranges: stretches } = await readPartitions(connection, schema);
-    for (const partition of stretches) {
+    const { now, ranges } = await readPartitions(connection, schema);
+    for (const partition of ranges) {
       if (partition.until > before) return null;
       const counts = await countsOf(connection, schema, partition, before);
       // If a gateway's clock is far ahead, a dropped empty partition of a future time would just be created again.

@@ -42,8 +42,8 @@ async function advance(
     small,
   }: { readonly schema: string; readonly keep: number; readonly small: number },
 ): Promise<Progress> {
-  const { now, ranges: stretches, restBytes, promise } = await readPartitions(connection, schema);
-  const missing = await missingOf(connection, missingRanges(stretches, { now, keep }));
+  const { now, ranges, restBytes, promise } = await readPartitions(connection, schema);
+  const missing = await missingOf(connection, missingRanges(ranges, { now, keep }));
   const wanted = missing && promiseOf(missing.whole);
   const exec = (sql: string): Promise<void> => connection.exec(sql, queryTimeouts.migration);
   const alterRest = (change: string) => exec(`ALTER TABLE ${schema}.${restOfSteps} ${change}`);
@@ -54,7 +54,7 @@ async function advance(
   }
   if (!missing || !wanted) return "done";
   if (promise?.isKept || restBytes <= small) {
-    for (const stretch of missing.each) await exec(partitionText(schema, stretch));
+    for (const range of missing.each) await exec(partitionText(schema, range));
     if (promise) await alterRest(`DROP CONSTRAINT ${promise.name}`);
     return "done";
   }
@@ -85,7 +85,7 @@ function promiseOf({ from, until }: PartitionRange): {
   return { name, text: `CONSTRAINT ${name} ${check} NOT VALID` };
 }
 
-function partitionText(schema: string, stretch: PartitionRange): string {
-  return `CREATE TABLE ${schema}.${partitionName(stretch)} PARTITION OF ${schema}.steps
-    FOR VALUES FROM ('${boundAt(stretch.from)}') TO ('${boundAt(stretch.until)}') ${stepsStorage}`;
+function partitionText(schema: string, range: PartitionRange): string {
+  return `CREATE TABLE ${schema}.${partitionName(range)} PARTITION OF ${schema}.steps
+    FOR VALUES FROM ('${boundAt(range.from)}') TO ('${boundAt(range.until)}') ${stepsStorage}`;
 }

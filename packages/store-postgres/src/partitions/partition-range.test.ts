@@ -14,11 +14,11 @@ it("turns a time into the bound of its version 7 UUIDs", () => {
 });
 
 it("reads the bounds that the server prints, and null for the default partition", () => {
-  const stretch = { from: now, until: now + day };
+  const range = { from: now, until: now + day };
   const bounds = `FOR VALUES FROM ('${boundAt(now)}') TO ('${boundAt(now + day)}')`;
-  expect(rangeOf(bounds)).toEqual(stretch);
+  expect(rangeOf(bounds)).toEqual(range);
   expect(rangeOf("DEFAULT")).toBeNull();
-  expect(partitionName(stretch)).toBe("steps_20260105");
+  expect(partitionName(range)).toBe("steps_20260105");
 });
 
 it("creates partitions of a sixth of the retention, in whole days, from a day ahead", () => {
@@ -38,9 +38,9 @@ it("continues where the last partition ends, and bounds their number for any ret
       known = [...known, ...missingRanges(known, { now: at, keep: days * day })].filter(
         ({ until }) => until > at - days * day,
       );
-      known.reduce((last, stretch) => {
-        expect(stretch.from).toBe(last.until);
-        return stretch;
+      known.reduce((last, range) => {
+        expect(range.from).toBe(last.until);
+        return range;
       });
       expect(known.length).toBeLessThanOrEqual(10);
       expect(known.at(-1)?.until).toBeGreaterThan(at + day);

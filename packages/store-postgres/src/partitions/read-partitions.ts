@@ -52,8 +52,8 @@ export async function readPartitions(
     ranges: rows
       .map(readRow)
       .flatMap((row) => {
-        const stretch = rangeOf(row.text("bounds"));
-        return stretch ? [{ ...stretch, name: row.text("name") }] : [];
+        const range = rangeOf(row.text("bounds"));
+        return range ? [{ ...range, name: row.text("name") }] : [];
       })
       .sort((a, b) => a.from - b.from),
   };

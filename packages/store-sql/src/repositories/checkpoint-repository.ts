@@ -104,7 +104,7 @@ function* nextBatch(
   return {
     hashes: leaves.map((leaf) => leaf.bytes("hash")),
     places,
-    // Leaves behind the last of the batch may wait for the next one.
+    // Leaves after the last of the batch may wait for the next one.
     settled: Math.max(before, Math.min(settledNow, places.at(-1) ?? before)),
     since: leaves[0]?.integer("at") ?? 0,
   };

@@ -1,8 +1,8 @@
 /** Up to `limit` organizations that have rows in a table, each found by one look into its index. */
 function organizationsIn(table: string, isFirst: boolean, name = "logs"): string {
-  const behind = isFirst ? "" : "WHERE organization_id > :after";
+  const after = isFirst ? "" : "WHERE organization_id > :after";
   return `${name} (id, place) AS (
-    SELECT min(organization_id), 1 FROM ${table} ${behind}
+    SELECT min(organization_id), 1 FROM ${table} ${after}
     UNION ALL
     SELECT (SELECT min(organization_id) FROM ${table} WHERE organization_id > ${name}.id), ${name}.place + 1
     FROM ${name} WHERE ${name}.id IS NOT NULL AND ${name}.place < :limit)`;

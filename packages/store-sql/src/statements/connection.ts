@@ -35,11 +35,11 @@ const listName = "connections";
 /** The statement that reads a page of connections, in the order of their key. */
 export function selectConnections(query: ConnectionQuery, paging: StorePaging): PageStatement {
   const { organizationId, notWrappedBy } = query;
-  const behind = paging.cursor === null ? null : placeOf(paging.cursor);
+  const place = paging.cursor === null ? null : placeOf(paging.cursor);
   const conditions = [
     organizationId === null ? [] : "organization_id = :organization_id",
     notWrappedBy === undefined ? [] : "key_id <> :key_id",
-    behind === null ? [] : "(organization_id, gateway) > (:page_organization, :page_gateway)",
+    place === null ? [] : "(organization_id, gateway) > (:page_organization, :page_gateway)",
   ].flat();
   const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
   return {
@@ -49,8 +49,8 @@ export function selectConnections(query: ConnectionQuery, paging: StorePaging): 
       page_limit: paging.limit + 1,
       organization_id: organizationId,
       key_id: notWrappedBy ?? null,
-      page_organization: behind?.organizationId ?? null,
-      page_gateway: behind?.gateway ?? null,
+      page_organization: place?.organizationId ?? null,
+      page_gateway: place?.gateway ?? null,
     },
   };
 }

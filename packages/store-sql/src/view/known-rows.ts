@@ -35,7 +35,7 @@ interface KnownCounters {
   clear(): void;
 }
 
-/** Creates an empty cache of rows. `ways` says how many Sessions and Steps with alike names it has room for. */
+/** Creates an empty cache of rows. `ways` says how many Sessions and Steps with similar names it has room for. */
 export function createKnownRows(
   recent: KnownRecent,
   { ways = 1 }: { readonly ways?: number } = {},

@@ -23,7 +23,7 @@ export const rolledUpBy: readonly SummaryDimension[] = [
 const stepsPerPage = 1_000;
 
 /**
- * The sums over all Steps of some organizations, by caller and without callers: those by hour, and the Steps behind each mark.
+ * The sums over all Steps of some organizations, by caller and without callers: those by hour, and the Steps after each mark.
  */
 export async function rolledUp(
   store: Store,

@@ -39,8 +39,8 @@ export function embeddingLimits(limits: Limits): Limits {
 }
 
 /**
- * The max bytes of an answer's vectors in base64. If the request sets no `dimensions`, each vector counts with 3,072 values,
- * the largest common size.
+ * The largest size of an answer's vectors in base64, in bytes. If the request sets no `dimensions`, each vector counts
+ * with 3,072 values, the largest common size.
  */
 export function vectorBytes({ inputs, dimensions = 3_072 }: EmbeddingRequest): number {
   return Math.ceil((inputs.length * dimensions * 16) / 3);

@@ -11,10 +11,10 @@ import {
 } from "../read.ts";
 import { content, integer, oneOf, text } from "../scalars.ts";
 
-/** The max inputs of one request, the same as OpenAI's. */
+/** The maximum number of inputs of one request, the same as OpenAI's. */
 const maxInputs = 2_048;
 
-/** The max token ids of one request, the same as OpenAI's. */
+/** The maximum number of token ids of one request, the same as OpenAI's. */
 export const maxTokenIds = 300_000;
 
 const maxTokenId = 4_294_967_295;
