@@ -90,9 +90,10 @@ function adminPage(): string {
   );
   return `# Admin API
 
-The operations of \`@tollgate/admin\`, below \`/admin/v1\`. [Administer over HTTP](../guides/administration.md) describes sign-in,
-roles, parameters and pages; [admin-openapi.json](admin-openapi.json) is the OpenAPI 3.1 document. A recorded operation
-writes who did it. The OpenAPI document says which operations take an \`If-Match\` or an \`Idempotency-Key\`.
+The operations of \`@tollgate/admin\`, below \`/admin/v1\`. [Administer over HTTP](../guides/administration.md) describes
+sign-in, roles, parameters and pages; [admin-openapi.json](admin-openapi.json) is the OpenAPI 3.1 document. A recorded
+operation also stores who performed it. The OpenAPI document says which operations take an \`If-Match\` or an
+\`Idempotency-Key\`.
 
 ${tables.join("\n")}`;
 }

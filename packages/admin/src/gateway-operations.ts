@@ -126,7 +126,7 @@ export const own = {
   status: operation({
     method: "GET",
     path: "/status",
-    summary: "How busy the process is that answers.",
+    summary: "How busy the answering process is.",
     role: "viewer",
     platform: true,
     input: {},
@@ -136,7 +136,7 @@ export const own = {
   models: operation({
     method: "GET",
     path: "/models",
-    summary: "The models that gateways list, with their prices now.",
+    summary: "The models that gateways list, with their current prices.",
     role: "viewer",
     input: paging,
     output: pageOf(records.modelRecord),

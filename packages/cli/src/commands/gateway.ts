@@ -27,7 +27,7 @@ const ruleColumns: readonly Column<PolicyRuleRecord>[] = [
 export function defineGateway(program: Command): void {
   program.command("status").description("show how busy the gateway at --url is").action(showStatus);
   pageOptions(program.command("models"))
-    .description("list models, with their prices now in dollars per million tokens")
+    .description("list models, with their current prices in dollars per million tokens")
     .action(listModels);
   program.command("policy").description("show the version and the rules").action(showPolicy);
 }
