@@ -16,7 +16,7 @@ export interface AdminGrant {
   /** The organizations whose records they see and change; `all` for every one, now and later. */
   readonly organizations: readonly string[] | "all";
   readonly role: AdminRole;
-  /** The right to read transcripts, up to a data class. Nobody has it by their role. */
+  /** The right to read transcripts, up to a data class. No role includes it. */
   readonly transcripts?: { readonly upTo: string };
 }
 

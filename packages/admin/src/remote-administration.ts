@@ -27,8 +27,8 @@ import type { Operation } from "./operation.ts";
 import { operations } from "./operations.ts";
 
 /**
- * The administration of a gateway elsewhere, over its admin API: the same nouns and methods as those of a gateway, with the
- * same records and errors. The actor of every change is who the token belongs to, so no method takes one.
+ * The administration of a remote gateway, over its admin API: the same nouns and methods as those of a gateway, with the
+ * same records and errors. The actor of every change is the owner of the token, so no method takes one.
  * @throws GatewayError `invalid_configuration` for an invalid URL, or without a token
  */
 export function remoteAdministration(options: RemoteOptions): Administration {

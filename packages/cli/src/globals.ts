@@ -4,7 +4,7 @@ import type { Command } from "commander";
 export interface Globals {
   readonly config?: string;
   readonly json?: boolean;
-  /** Where the admin API of a gateway elsewhere is mounted. */
+  /** Where the admin API of a remote gateway is mounted. */
   readonly url?: string;
   readonly tokenFile?: string;
   readonly insecure?: boolean;

@@ -60,9 +60,10 @@ export function createProgram(): Command {
     )
     .option("--json", "print a JSON document instead of text")
     .addOption(
-      new Option("--url <url>", "administer the gateway whose admin API is there").env(
-        "TOLLGATE_URL",
-      ),
+      new Option(
+        "--url <url>",
+        "administer a remote gateway through the admin API at this URL",
+      ).env("TOLLGATE_URL"),
     )
     .option("--token-file <file>", "the file of its token (default: TOLLGATE_TOKEN)")
     .option("--insecure", "send the token over http, which others on the way can read")

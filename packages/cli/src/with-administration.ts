@@ -17,7 +17,7 @@ export interface Invocation {
   readonly json: boolean | undefined;
   /** Whether the gateway is elsewhere, behind its admin API. */
   readonly isRemote: boolean;
-  /** Empty for a gateway elsewhere: there the actor is the owner of the token. */
+  /** Empty for a remote gateway: there the actor is the owner of the token. */
   readonly acting: WithActor;
 }
 
@@ -61,7 +61,7 @@ export async function requireStore(gateway: Pick<Gateway, "checkStore">): Promis
 
 /**
  * Runs an action on the configured gateway, and always closes it.
- * @throws CommandError if a URL names a gateway elsewhere
+ * @throws CommandError if a URL names a remote gateway
  */
 export async function withGateway<Result>(
   command: Command,
@@ -76,7 +76,7 @@ export async function withGateway<Result>(
   }
 }
 
-/** @throws CommandError if a URL names a gateway elsewhere, because the command needs the configuration of this machine */
+/** @throws CommandError if a URL names a remote gateway, because the command needs the configuration of this machine */
 export function requireLocal(command: Command): void {
   const globals = globalsOf(command);
   if (isRemote(globals))
