@@ -78,6 +78,16 @@ describe("usage as an upstream reports it", () => {
       4,
       2,
     ],
+    [
+      "Qwen",
+      {
+        prompt_tokens: 9,
+        prompt_tokens_details: { cached_tokens: 4, cache_creation_input_tokens: 2 },
+      },
+      9,
+      4,
+      2,
+    ],
     ["DeepSeek", { prompt_tokens: 9, prompt_cache_hit_tokens: 4 }, 9, 4, undefined],
     ["Moonshot", { prompt_tokens: 9, cached_tokens: 4 }, 9, 4, undefined],
     [

@@ -61,7 +61,7 @@ interface CacheUse {
   readonly writtenFor1h: number | undefined;
 }
 
-/** Cache reads and writes, by the field names of OpenAI and OpenRouter, DeepSeek, Moonshot and Anthropic. */
+/** Cache reads and writes, by the field names of OpenAI and OpenRouter, Qwen, DeepSeek, Moonshot and Anthropic. */
 function cacheOf(usage: JsonObject, details: JsonObject): CacheUse {
   const creation = membersOf(usage["cache_creation"]);
   return {
@@ -71,7 +71,9 @@ function cacheOf(usage: JsonObject, details: JsonObject): CacheUse {
       tokenCount(usage["cached_tokens"]) ??
       tokenCount(usage["cache_read_input_tokens"]),
     written:
-      tokenCount(details["cache_write_tokens"]) ?? tokenCount(usage["cache_creation_input_tokens"]),
+      tokenCount(details["cache_write_tokens"]) ??
+      tokenCount(details["cache_creation_input_tokens"]) ??
+      tokenCount(usage["cache_creation_input_tokens"]),
     writtenFor1h: tokenCount(creation["ephemeral_1h_input_tokens"]),
   };
 }
