@@ -107,6 +107,8 @@ export async function serve(
   const readiness: HealthCheck = async () =>
     isClosing || health === undefined ? notReady : health();
   const server = createLimitedServer(limits, (incoming, outgoing) => {
+    if (incoming.rawHeaders.length > 2 * limits.headerCount)
+      return refuse(outgoing, "headers_too_large");
     if (health !== undefined && isHealthCheck(incoming))
       return void answerHealthCheck(incoming, outgoing, readiness);
     if (!answers.admit(outgoing)) return refuse(outgoing, "overloaded");
@@ -185,7 +187,8 @@ function createLimitedServer(
     },
     onRequest,
   );
-  server.maxHeadersCount = limits.headerCount;
+  // Some releases of Node drop further lines, such as one that a proxy appended. With one more, that shows.
+  server.maxHeadersCount = limits.headerCount + 1;
   server.maxConnections = limits.connections;
   limitConnectionsPerAddress(server, limits.connectionsPerAddress);
   server.on("clientError", refuseConnection);

@@ -5,7 +5,7 @@ import type { Socket } from "node:net";
 export interface ServerLimits {
   /** The size of all request headers together. Larger is 431. */
   readonly headerBytes: number;
-  /** Header lines of one request. Further lines are ignored. */
+  /** Header lines of one request. More is 431. */
   readonly headerCount: number;
   /** The time for a request's headers, and for the whole request, to arrive. Later is 408. */
   readonly headersTimeout: number;

@@ -73,6 +73,24 @@ describe("bytes that are not a well-formed request", () => {
     expect(seen).toEqual([]);
   });
 
+  it.each([1, 2, 40])("answers %i header lines above the limit with 431", async (above) => {
+    // A proxy appends the last line. It must not get lost because the client sent many others.
+    const lines = Array.from({ length: 20 + above }, (_, at) => `x-${at}: y\r\n`).join("");
+    const bytes = `POST /v1/x HTTP/1.1\r\nhost: a\r\n${lines}content-length: 0\r\n\r\n`;
+    const answer = await sendBytes(bytes, { limits: { headerCount: 22 } });
+    expect(answer).toMatch(/^HTTP\/1\.1 431 /);
+    expect(answer).toMatch(/connection: close/i);
+    expect(answer).toContain('"code":"headers_too_large"');
+    expect(seen).toEqual([]);
+  });
+
+  it("reads as many header lines as the limit", async () => {
+    const lines = Array.from({ length: 19 }, (_, at) => `x-${at}: y\r\n`).join("");
+    const bytes = `POST /v1/x HTTP/1.1\r\n${lines}content-length: 0\r\nhost: a\r\nconnection: close\r\n\r\n`;
+    expect(await sendBytes(bytes, { limits: { headerCount: 22 } })).toMatch(/^HTTP\/1\.1 200 /);
+    expect(seen).toEqual(["POST http://a/v1/x "]);
+  });
+
   it("answers headers that trickle in with 408 (S40)", async () => {
     const answer = await sendBytes("POST /v1/x HTTP/1.1\r\nhost: a\r\nx-slow: ", {
       limits: { headersTimeout: 40 },
