@@ -7,7 +7,7 @@ import {
   stepSettlement,
 } from "../../store-engine/test/step-intents.ts";
 import type { PostgresClient } from "../src/database/client.ts";
-import { postgresStore } from "../src/index.ts";
+import { type PostgresPool, postgresStore } from "../src/index.ts";
 import { freshSchema, poolQuerying } from "./databases.ts";
 
 type Query = PostgresClient["query"];
@@ -88,4 +88,34 @@ describe("clients whose query was replaced", () => {
     expect(await store.openStep(stepIntent("last"))).toMatchObject({ opened: true });
     expect(store.status()).toMatchObject({ waiting: 0, inUse: 0 });
   });
+});
+
+it("opens Steps although the pool sometimes throws instead of lending a client", async () => {
+  const pool = new pg.Pool({ connectionString: inject("postgresUrl") });
+  let throws = 0;
+  const throwing: PostgresPool = {
+    on: (event, listener) => pool.on(event, listener),
+    off: (event, listener) => pool.off(event, listener),
+    connect(taken) {
+      if (throws > 0) {
+        throws--;
+        throw new Error("no client now");
+      }
+      pool.connect(taken);
+    },
+  };
+  const store = postgresStore({ pool: throwing }, { schema: freshSchema() });
+  onTestFinished(async () => {
+    await store.close();
+    await pool.end();
+  });
+  await store.migrate();
+  await insertKey(store);
+  await store.openStep(stepIntent("first"));
+  throws = 2;
+  const names = Array.from({ length: 20 }, (_, at) => `step ${at}`);
+  const openings = await Promise.all(names.map((name) => store.openStep(stepIntent(name))));
+  expect(openings.every(({ opened }) => opened)).toBe(true);
+  throws = 99;
+  await expect(store.openStep(stepIntent("last"))).rejects.toThrow("cannot connect: no client now");
 });

@@ -41,7 +41,7 @@ function acquireFrom(pool: PostgresPool, { resolve, reject }: Receiver<AcquiredC
       }),
     );
   }, acquireTimeout);
-  pool.connect((error, client) => {
+  const take: Parameters<PostgresPool["connect"]>[0] = (error, client) => {
     clearTimeout(timer);
     if (!client) return reject(connectFailure(error));
     // Listens at once: a connection may report an error as it opens.
@@ -49,7 +49,14 @@ function acquireFrom(pool: PostgresPool, { resolve, reject }: Receiver<AcquiredC
     // The caller gave up, so the next one gets it.
     if (isLate) loan.release();
     else resolve(loan);
-  });
+  };
+  try {
+    pool.connect(take);
+  } catch (error) {
+    take(error instanceof Error ? error : undefined, undefined);
+    // A client that comes after all goes back.
+    isLate = true;
+  }
 }
 
 /** An idle connection that breaks emits an error event, which would end the host process if nothing listened. */
