@@ -649,6 +649,11 @@ it("lists the valid effects of a rule", async () => {
   ]);
 });
 
+it("lists the valid types of a store", async () => {
+  const { problems } = await refusal(yaml({ ...parsedSmall, store: { type: "mysql" } }));
+  expect(problems[0]?.message).toMatch(/^`store\.type` must be one of \w+, \w+, \w+\.$/);
+});
+
 /** The path of the error if the misnamed member is the one that selects a type. */
 const insteadOf: ReadonlyMap<string, string> = new Map([
   ["store.typex", "store.type"],

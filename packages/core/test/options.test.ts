@@ -60,6 +60,10 @@ describe("options", () => {
       },
     ],
     [
+      "`budgets[0].period` must be one of hour, day, week, month, total.",
+      { budgets: [{ id: "b", limit: { usd: 1 }, period: "year" }] },
+    ],
+    [
       "`budgets[0].limit` must be one of",
       { budgets: [{ id: "b", limit: { usd: -1 }, period: "day" }] },
     ],

@@ -93,7 +93,7 @@ type Limited = Pick<RateLimitConfiguration, "limit" | "per" | "burst">;
 export const rateLimitChecks = [
   z.refine<Limited>(({ limit, per }) => "concurrentSteps" in limit || per !== undefined, {
     path: ["per"],
-    error: "must be one of second, minute, hour and day",
+    error: "must be one of second, minute, hour, day",
   }),
   z.refine<Limited>(
     ({ limit, per, burst }) =>

@@ -110,7 +110,7 @@ function ruleOf(issue: Issue): string {
     case "invalid_type":
       return `must be ${names.get(issue.expected) ?? `a ${issue.expected}`}`;
     case "invalid_value":
-      return `must be ${issue.values.map(String).join(" or ")}`;
+      return `must be ${oneOf(issue.values)}`;
     case "too_small":
       return issue.origin === "array"
         ? `must have at least ${issue.minimum} items`
@@ -126,6 +126,11 @@ function ruleOf(issue: Issue): string {
     default:
       return "is invalid";
   }
+}
+
+function oneOf(values: readonly unknown[]): string {
+  const words = values.map(String);
+  return words.length > 2 ? `one of ${words.join(", ")}` : words.join(" or ");
 }
 
 /** The issues within the only alternative that accepts this type of value. */
@@ -145,8 +150,7 @@ function closestAlternative({
 function unionRule(issue: Extract<Issue, { code: "invalid_union" }>): string {
   const { errors, input } = issue;
   // The discriminating member names no alternative.
-  if ("options" in issue && Array.isArray(issue.options))
-    return `must be ${issue.options.map(String).join(" or ")}`;
+  if ("options" in issue && Array.isArray(issue.options)) return `must be ${oneOf(issue.options)}`;
   const rules = errors.flatMap(([first]) => (first === undefined ? [] : [wordsOf(first)]));
   const deeper = errors.find(([first]) => first !== undefined && first.code !== "invalid_type");
   const [closest] = deeper ?? [];
