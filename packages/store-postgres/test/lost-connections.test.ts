@@ -193,6 +193,20 @@ it("rejects within 5 seconds if the server stops answering, and recovers with it
   expect(await store.openStep(stepIntent("heard"))).toMatchObject({ opened: true });
 }, 10_000);
 
+it("rejects within 5 seconds the Steps that wait to run alone while the server is silent (F37)", async () => {
+  const { store, proxy } = await openBehindProxy();
+  await store.openStep(stepIntent("first"));
+  proxy.blackHole();
+  const started = performance.now();
+  // They don't fit their budget, and every rejected Step runs alone.
+  const unfit = Array.from({ length: 12 }, (_, at) =>
+    store.openStep(stepIntent(`unfit ${at}`, [hold(5)])),
+  );
+  const results = await Promise.allSettled(unfit);
+  expect(performance.now() - started).toBeLessThan(5_000);
+  expect(results.map(({ status }) => status)).toEqual(unfit.map(() => "rejected"));
+}, 10_000);
+
 it("opens every waiting Step once a silent server answers again (F37)", async () => {
   const { store, proxy, schema } = await openBehindProxy();
   await store.openStep(stepIntent("first", [hold(1_000_000)]));

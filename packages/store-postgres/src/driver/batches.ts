@@ -205,11 +205,16 @@ export function createBatches<One extends PreparedDecision<One>>({
     running++;
     runBatch();
   };
-  for (const what of [underWay, lane])
-    what.listen(() => {
-      isHeldUp = false;
-      dispatch();
-    });
+  const goOn = (): void => {
+    isHeldUp = false;
+    dispatch();
+  };
+  underWay.listen(goOn);
+  lane.listen((failure) => {
+    // Decisions may wait here for the lane. It only counts as their first timeout, because no statement began after it.
+    if (isTimeout(failure)) queue = afterTimeout(queue, { run: 0, latestRun });
+    goOn();
+  });
   return {
     add(waiting) {
       if (queue.length >= maxQueued && countOf(queue, waiting.end) >= maxQueued)
@@ -217,8 +222,7 @@ export function createBatches<One extends PreparedDecision<One>>({
           new PostgresFailure(`${maxQueued} calls are already waiting for a connection`),
         );
       queue.push(queued(waiting, maxBatchSize));
-      isHeldUp = false;
-      dispatch();
+      goOn();
     },
     waiting: () => Math.max(0, queue.length - (isBorrowing ? 1 : 0)),
   };

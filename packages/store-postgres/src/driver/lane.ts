@@ -41,7 +41,7 @@ const maxHeldUp = 3;
 /** Runs decisions that need their own transaction, a few at once, first come, first served. */
 export class Lane {
   #waiting: LaneWork[] = [];
-  readonly #listeners: (() => void)[] = [];
+  readonly #listeners: ((failure: unknown) => void)[] = [];
   #running = 0;
   #heldUp = 0;
   #latestRun = 0;
@@ -79,8 +79,8 @@ export class Lane {
       });
   }
 
-  /** Calls `listener` whenever work ends. */
-  listen(listener: () => void): void {
+  /** Calls `listener` whenever work ends, with its error or null. */
+  listen(listener: (failure: unknown) => void): void {
     this.#listeners.push(listener);
   }
 
@@ -105,7 +105,7 @@ export class Lane {
         this.#waiting = afterTimeout(this.#waiting, { run, latestRun: this.#latestRun });
       const at = this.#waiting.findIndex((one) => this.#mayStart(one));
       if (at >= 0) for (const next of this.#waiting.splice(at, 1)) this.#start(next);
-      for (const listener of this.#listeners) listener();
+      for (const listener of this.#listeners) listener(failure);
     });
   }
 }
