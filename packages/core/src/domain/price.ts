@@ -109,10 +109,11 @@ export function tierPrice(price: Price, tier: string): TierPrice | null {
  * not added to them. A cost above the largest exact number (9 million dollars) becomes that number, which fits no budget.
  */
 export function costOf(usage: CountedTokens, price: TierPrice, pick = first): number {
-  const at = (rates: Rates): number => sum(amountsOf(usage, rates, pick), price.request ?? 0);
-  let cost = at(price);
-  for (const long of price.longPrompt ?? [])
-    if (usage.promptTokens > long.above) cost = pick(at(long), cost);
+  const { request = 0, longPrompt } = price;
+  let cost = sum(amountsOf(usage, price, pick), request);
+  for (const long of longPrompt ?? [])
+    if (usage.promptTokens > long.above)
+      cost = pick(sum(amountsOf(usage, long, pick), request), cost);
   return cost;
 }
 
@@ -177,9 +178,10 @@ function amountsOf(usage: CountedTokens, rates: Rates, pick = first): readonly A
   // The rest has none of the kinds that were reported.
   const rest = pick(
     input,
-    ...(cachedTokens === undefined ? [cachedInput] : []),
-    ...(cacheWriteTokens === undefined ? [cacheWrite5m, cacheWrite1h] : []),
-    ...(imageInputTokens === undefined ? [imageInput] : []),
+    cachedTokens === undefined ? cachedInput : input,
+    cacheWriteTokens === undefined ? cacheWrite5m : input,
+    cacheWriteTokens === undefined ? cacheWrite1h : input,
+    imageInputTokens === undefined ? imageInput : input,
   );
   take("input", left, rest);
   left = usage.completionTokens;
