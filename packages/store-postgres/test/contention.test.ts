@@ -42,7 +42,9 @@ it("rejects after 2 seconds without a connection, or at once behind 256 waiting 
   const reasons = results.map((result) =>
     result.status === "rejected" ? String(result.reason) : "",
   );
-  expect(reasons.filter((reason) => reason.includes("256 calls wait"))).toHaveLength(300 - 256);
+  expect(reasons.filter((reason) => reason.includes("256 calls are already waiting"))).toHaveLength(
+    300 - 256,
+  );
   expect(reasons.filter((reason) => reason.includes("within 2000 ms"))).toHaveLength(256);
   taken.release();
   expect(await store.openStep(stepIntent("after"))).toMatchObject({ opened: true });

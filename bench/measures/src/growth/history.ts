@@ -46,6 +46,9 @@ export function idOf(prefix: string, number: number): string {
   return `${prefix}-${1_000_000_000_000 + number}`;
 }
 
+/** The salt that the statements below give the organization: 32 digits. */
+export const organizationSalt: Uint8Array = Buffer.from("0".repeat(32));
+
 /** The statements that fill an empty schema with a history of this size. */
 export function fillingStatements(size: Size, words: Words): readonly string[] {
   const session = `(n * ${size.sessions} / ${size.steps})`;

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { encodeCursor, type Store, type StorePage, type StorePaging } from "@tollgate/core/store";
+import { sealCursor } from "@tollgate/store-engine";
 import { organizationId, stepIntent, stepSettlement } from "../step-intents.ts";
-import { apart, firstAt, idOf, rareKey, type Size } from "./history.ts";
+import { apart, firstAt, idOf, organizationSalt, rareKey, type Size } from "./history.ts";
 
 /** A query of a store with a history of this size; `round` makes each query different. */
 export interface Question {
@@ -21,7 +22,7 @@ const middleOf = {
   decisions: ({ steps }: Size) => deep("decisions", timeOf(steps / 2), steps),
   keys: ({ sessions }: Size) => deep("keys", timeOf(sessions / 2), sessions / 2),
   sessions: ({ steps }: Size) => deep("sessions", steps),
-  leaves: ({ steps }: Size) => deep("leaves", steps),
+  leaves: ({ steps }: Size) => plain("leaves", steps),
 };
 
 function timeOf(number: number): number {
@@ -29,6 +30,11 @@ function timeOf(number: number): number {
 }
 
 function deep(list: string, order: number, tie?: number): StorePaging {
+  const { cursor } = plain(list, order, tie);
+  return { cursor: sealCursor(list, cursor, organizationSalt), limit };
+}
+
+function plain(list: string, order: number, tie?: number) {
   return { cursor: encodeCursor(list, { order, tie: tie === undefined ? "" : `${tie}` }), limit };
 }
 
