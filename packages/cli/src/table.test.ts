@@ -23,4 +23,18 @@ describe("a table", () => {
       'id     x\nscope  {"each":"key"}\nnone   -',
     );
   });
+
+  it("writes the records in a record after it, each with its own names and values", () => {
+    const attempts = [
+      { number: 1, gateway: "sim" },
+      { number: 2, rules: ["a", "b"] },
+    ];
+    expect(formatRecord({ attempts, id: "x", corrections: [] })).toBe(
+      [
+        ...["id           x", "corrections  []", ""],
+        ...["attempts 1", "  number   1", "  gateway  sim", ""],
+        ...["attempts 2", "  number  2", '  rules   ["a","b"]'],
+      ].join("\n"),
+    );
+  });
 });

@@ -25,11 +25,33 @@ export function formatTable<Row>(rows: readonly Row[], columns: readonly Column<
     .join("\n");
 }
 
-/** Formats a record as lines of name and value. */
+/** Formats a record as lines of name and value. The records in its lists follow, such as the attempts of a Step. */
 export function formatRecord(record: object): string {
   const entries = Object.entries(record);
+  const lines = linesOf(entries.filter(([, value]) => !isRecords(value)));
+  const blocks = entries.flatMap(([name, value]) =>
+    isRecords(value)
+      ? value.map((one, at) => [`${name} ${at + 1}`, ...indented(Object.entries(one))])
+      : [],
+  );
+  return [lines, ...blocks].map((block) => block.join("\n")).join("\n\n");
+}
+
+type Entries = readonly (readonly [name: string, value: unknown])[];
+
+function linesOf(entries: Entries): readonly string[] {
   const width = Math.max(0, ...entries.map(([name]) => name.length));
-  return entries.map(([name, value]) => `${name.padEnd(width)}  ${printable(value)}`).join("\n");
+  return entries.map(([name, value]) => `${name.padEnd(width)}  ${printable(value)}`);
+}
+
+function indented(entries: Entries): readonly string[] {
+  return linesOf(entries).map((line) => `  ${line}`);
+}
+
+function isRecords(value: unknown): value is readonly object[] {
+  const isRecord = (one: unknown): boolean =>
+    typeof one === "object" && one !== null && !Array.isArray(one);
+  return Array.isArray(value) && value.length > 0 && value.every(isRecord);
 }
 
 /** Formats a value, and escapes control characters, because callers' text must not control the terminal. */
