@@ -1,6 +1,5 @@
-import { setTimeout as pause } from "node:timers/promises";
-import { isDeepStrictEqual } from "node:util";
 import type { OpenStepResult, StepIntent } from "@tollgate/core/store";
+import pg from "pg";
 import { expect, inject, it, onTestFinished } from "vitest";
 import {
   hold,
@@ -10,7 +9,7 @@ import {
   stepSettlement,
 } from "../../store-engine/test/step-intents.ts";
 import { postgresStore } from "../src/index.ts";
-import { freshSchema, withClient } from "./databases.ts";
+import { freshSchema, poolQuerying, withClient } from "./databases.ts";
 
 const page = { cursor: null, limit: 100 };
 const names = Array.from({ length: 40 }, (_, at) => `step ${at}`);
@@ -36,24 +35,65 @@ function next(of: string, name: string): StepIntent {
   return { ...intent, transcript: { ...intent.transcript, sessionId: `session of ${of}` } };
 }
 
-/** Waits until this many statements have waited for locks for some time. Returns when they began. */
-function startsOfLocked(schema: string, count = 1): Promise<readonly string[]> {
-  return withClient(async (client) => {
-    for (;;) {
-      const { rows } = await client.query(
-        `SELECT query_start::text AS at FROM pg_stat_activity WHERE query LIKE $1
-          AND wait_event_type = 'Lock' AND clock_timestamp() - query_start > interval '60 ms' ORDER BY 1`,
-        [`%${schema}.commit%`],
-      );
-      if (rows.length >= count) return rows.map(({ at }) => at);
-    }
+const connections = 10;
+
+/**
+ * A store whose calls end only when the server ends them, so no stall of the machine does: its statements have no time
+ * limits but those of locks, and its connections are open already.
+ */
+async function openPatientStore() {
+  const schema = freshSchema();
+  const connectionString = inject("postgresUrl");
+  const pool = new pg.Pool({ connectionString, application_name: schema, max: connections });
+  onTestFinished(() => pool.end());
+  const clients = await Promise.all(Array.from({ length: connections }, () => pool.connect()));
+  for (const client of clients) client.release();
+  const patient = poolQuerying(pool, (query) => (sent, answered) => {
+    const text = sent.text.replace(/statement_timeout = \d+/, "statement_timeout = 0");
+    query({ ...sent, text, query_timeout: 0 }, answered);
+  });
+  const store = postgresStore({ pool: patient }, { schema });
+  onTestFinished(() => store.close());
+  await store.migrate();
+  await insertKey(store);
+  return { schema, store };
+}
+
+/** Lets statements that open or settle Steps wait for a lock until they have it. */
+async function withoutLockTimeout(schema: string): Promise<void> {
+  await withClient(async (client) => {
+    const { rows } = await client.query(
+      "SELECT pg_get_functiondef(oid) AS definition FROM pg_proc WHERE pronamespace = $1::regnamespace",
+      [schema],
+    );
+    const parts = String(rows[0].definition).split(/(?<='lock_timeout', )[^,]+/);
+    expect(parts).toHaveLength(3);
+    await client.query(parts.join("'0'"));
   });
 }
 
-/** Whether one of three rounds succeeds. If the machine stalls, a statement may time out before others are even sent. */
-async function inTime(round: (name: string) => Promise<boolean>): Promise<boolean> {
-  for (let at = 1; at < 3; at++) if (await round(`round ${at}`)) return true;
-  return round("last round");
+/** Watches the statements of a store's connections that wait for locks. */
+async function watchLocked<Result>(
+  schema: string,
+  watch: (locked: () => Promise<readonly string[]>) => Promise<Result>,
+): Promise<Result> {
+  return withClient((client) =>
+    watch(async () => {
+      const { rows } = await client.query(
+        `SELECT pid || ' ' || query_start AS statement FROM pg_stat_activity
+          WHERE application_name = $1 AND wait_event_type = 'Lock'`,
+        [schema],
+      );
+      return rows.map(({ statement }) => statement);
+    }),
+  );
+}
+
+/** Resolves when this many statements wait for locks. */
+function untilLocked(schema: string, count: number): Promise<void> {
+  return watchLocked(schema, async (locked) => {
+    while ((await locked()).length < count);
+  });
 }
 
 async function deadlocks(): Promise<number> {
@@ -181,7 +221,7 @@ it("opens the other Steps of a statement in which one fails", async () => {
 });
 
 it("leaves connections for other calls while many Steps wait long for locks", async () => {
-  const { schema, store } = await openStores();
+  const { schema, store } = await openPatientStore();
   const origins = names.slice(0, 30);
   await Promise.all(origins.map((name) => store.openStep(stepIntent(name))));
   let maxInUse = 0;
@@ -189,12 +229,20 @@ it("leaves connections for other calls while many Steps wait long for locks", as
     await client.query("BEGIN");
     await client.query(`SELECT FROM ${schema}.sessions FOR UPDATE`);
     const waiting: Promise<OpenStepResult>[] = [];
-    // Longer than two Steps, one after the other, wait for a lock.
-    for (const name of origins) {
-      waiting.push(store.openStep(next(name, `next to ${name}`)));
-      await pause(110);
-      maxInUse = Math.max(maxInUse, store.status().inUse);
-    }
+    await watchLocked(schema, async (locked) => {
+      const note = async (isReached: (statements: readonly string[]) => boolean): Promise<void> => {
+        while (!isReached(await locked())) maxInUse = Math.max(maxInUse, store.status().inUse);
+      };
+      for (const [at, name] of origins.entries()) {
+        waiting.push(store.openStep(next(name, `next to ${name}`)));
+        await note(({ length }) => length >= Math.min(at + 1, 4));
+      }
+      // Two Steps, one after the other, wait for a lock until they give up.
+      for (let round = 0; round < 2; round++) {
+        const before = new Set(await locked());
+        await note((statements) => !statements.some((one) => before.has(one)));
+      }
+    });
     await client.query("COMMIT");
     for (const one of waiting) expect(await one).toMatchObject({ opened: true });
   });
@@ -225,7 +273,7 @@ it("runs other Steps alone while many wait long for Sessions that another proces
 }, 30_000);
 
 it("writes most Steps of a large statement together although one waits for a lock", async () => {
-  const { schema, store } = await openStores();
+  const { schema, store } = await openPatientStore();
   await store.openStep(stepIntent("origin"));
   const commits = await withClient(async (client) => {
     await client.query("BEGIN");
@@ -246,55 +294,47 @@ it("writes most Steps of a large statement together although one waits for a loc
 });
 
 it("starts another statement for a Step that comes while one waits long", async () => {
-  const { schema, store } = await openStores();
+  const { schema, store } = await openPatientStore();
+  await withoutLockTimeout(schema);
   await store.openStep(stepIntent("counted", [hold(1_000)]));
-  const opensBeforeTheOtherGivesUp = (round: string): Promise<boolean> =>
-    withClient(async (client) => {
-      await client.query("BEGIN");
-      await client.query(`SELECT FROM ${schema}.budget_counters FOR UPDATE`);
-      const waiting = store.openStep(stepIntent(`waiting in ${round}`, [hold(1_000)]));
-      const starts = await startsOfLocked(schema);
-      expect(await store.openStep(stepIntent(`other of ${round}`))).toMatchObject({ opened: true });
-      const areFirst = isDeepStrictEqual(await startsOfLocked(schema), starts);
-      await client.query("COMMIT");
-      expect(await waiting).toMatchObject({ opened: true });
-      return areFirst;
-    });
-  expect(await inTime(opensBeforeTheOtherGivesUp)).toBe(true);
+  await withClient(async (client) => {
+    await client.query("BEGIN");
+    await client.query(`SELECT FROM ${schema}.budget_counters FOR UPDATE`);
+    const waiting = store.openStep(stepIntent("waiting", [hold(1_000)]));
+    await untilLocked(schema, 1);
+    expect(await store.openStep(stepIntent("other"))).toMatchObject({ opened: true });
+    await client.query("COMMIT");
+    expect(await waiting).toMatchObject({ opened: true });
+  });
 });
 
 it.each([1, 2, 3])(
   "opens and settles Steps while others wait long for Sessions that another process has locked: %i",
   async (count) => {
-    const { schema, store } = await openStores();
+    const { schema, store } = await openPatientStore();
+    await withoutLockTimeout(schema);
     const origins = names.slice(0, count);
     await Promise.all(origins.map((name) => store.openStep(stepIntent(name))));
-    const goesOnBeforeTheOthersGiveUp = (round: string): Promise<boolean> =>
-      withClient(async (client) => {
-        await client.query("BEGIN");
-        await client.query(`SELECT FROM ${schema}.sessions FOR UPDATE`);
-        const waiting: Promise<OpenStepResult>[] = [];
-        for (const name of origins) {
-          waiting.push(store.openStep(next(name, `${name} in ${round}`)));
-          await startsOfLocked(schema, waiting.length);
-        }
-        const starts = await startsOfLocked(schema, count);
-        for (const name of ["one", "another"]) {
-          const id = `${name} of ${round}`;
-          expect(await store.openStep(stepIntent(id))).toMatchObject({ opened: true });
-          expect(await store.settleStep(stepSettlement(id))).toMatchObject({ settled: true });
-        }
-        const areFirst = isDeepStrictEqual(await startsOfLocked(schema, count), starts);
-        await client.query("COMMIT");
-        for (const one of waiting) expect(await one).toMatchObject({ opened: true });
-        return areFirst;
-      });
-    expect(await inTime(goesOnBeforeTheOthersGiveUp)).toBe(true);
+    await withClient(async (client) => {
+      await client.query("BEGIN");
+      await client.query(`SELECT FROM ${schema}.sessions FOR UPDATE`);
+      const waiting: Promise<OpenStepResult>[] = [];
+      for (const name of origins) {
+        waiting.push(store.openStep(next(name, `next to ${name}`)));
+        await untilLocked(schema, waiting.length);
+      }
+      for (const id of ["one", "another"]) {
+        expect(await store.openStep(stepIntent(id))).toMatchObject({ opened: true });
+        expect(await store.settleStep(stepSettlement(id))).toMatchObject({ settled: true });
+      }
+      await client.query("COMMIT");
+      for (const one of waiting) expect(await one).toMatchObject({ opened: true });
+    });
   },
 );
 
 it("delays only the Steps of a Session that another process has locked", async () => {
-  const { schema, store } = await openStores();
+  const { schema, store } = await openPatientStore();
   await store.openStep(stepIntent("origin"));
   await withClient(async (client) => {
     await client.query("BEGIN");
