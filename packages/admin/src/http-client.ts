@@ -87,9 +87,10 @@ export function createHttpClient(options: RemoteOptions): HttpClient {
       /^(?:organizationId|id)$/.test(name),
     );
     const read = { ...route, method: "GET", path: route.replaces } as const;
-    const { headers, body } = await request(read, Object.fromEntries(named));
-    await body?.cancel();
-    return { ifMatch: tagIn(headers.get("etag") ?? "") };
+    const response = await request(read, Object.fromEntries(named));
+    // A body that a host's fetch has copied is cancelled only with its copy, so waiting for that could take forever.
+    await textOf(response).catch(cannotReach);
+    return { ifMatch: tagIn(response.headers.get("etag") ?? "") };
   }
 
   return {
@@ -183,7 +184,7 @@ async function textOf(response: Response): Promise<string> {
     if (done) return text + decoder.decode();
     bytes += value.length;
     if (bytes > maxAnswerBytes) {
-      await reader?.cancel();
+      void reader?.cancel().catch(() => {});
       throw new Error("The answer is too large.");
     }
     text += decoder.decode(value, { stream: true });

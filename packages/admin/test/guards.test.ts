@@ -59,6 +59,27 @@ describe("the client of the admin API", () => {
     expect(sent).not.toHaveBeenCalled();
   });
 
+  it("replaces a record although the fetch of its host keeps a copy of each answer", async () => {
+    const { handler, gateway } = await served();
+    const { key } = await gateway.keys.create({
+      organizationId: "acme",
+      userId: "ada",
+      label: "a",
+    });
+    const copies: Response[] = [];
+    const { keys } = remoteAdministration({
+      url: "https://ops.example",
+      token: "t",
+      async fetch(request) {
+        const answer = await handler.fetch(request);
+        copies.push(answer.clone());
+        return answer;
+      },
+    });
+    const { secret } = await keys.rotate({ organizationId: "acme", id: key.id });
+    expect(secret).toMatch(/^tg_/);
+  });
+
   const textOf = async (file: ReadableStream<Uint8Array>) => {
     let text = "";
     for await (const piece of file) text += Buffer.from(piece);
