@@ -14,19 +14,13 @@ import { freshSchema, poolQuerying, withClient } from "./databases.ts";
 const page = { cursor: null, limit: 100 };
 const names = Array.from({ length: 40 }, (_, at) => `step ${at}`);
 
-async function openStores(count = 1) {
+async function openOneStore() {
   const schema = freshSchema();
-  const stores = Array.from({ length: count }, () =>
-    postgresStore({ url: inject("postgresUrl") }, { schema }),
-  );
-  const [store] = stores;
-  if (!store) throw new Error("no store is open");
-  onTestFinished(async () => {
-    for (const one of stores) await one.close();
-  });
+  const store = postgresStore({ url: inject("postgresUrl") }, { schema });
+  onTestFinished(() => store.close());
   await store.migrate();
   await insertKey(store);
-  return { schema, store, stores };
+  return { schema, store };
 }
 
 /** A Step that continues the Session that another Step created. */
@@ -39,24 +33,33 @@ const connections = 10;
 
 /**
  * A store whose calls end only when the server ends them, so no stall of the machine does: its statements have no time
- * limits but those of locks, and its connections are open already.
+ * limits but those of locks, and its connections are open already. `failures` are those of its statements.
  */
 async function openPatientStore() {
   const schema = freshSchema();
+  const opened = await openPatiently(schema);
+  await opened.store.migrate();
+  await insertKey(opened.store);
+  return { schema, ...opened };
+}
+
+async function openPatiently(schema: string) {
   const connectionString = inject("postgresUrl");
   const pool = new pg.Pool({ connectionString, application_name: schema, max: connections });
   onTestFinished(() => pool.end());
   const clients = await Promise.all(Array.from({ length: connections }, () => pool.connect()));
   for (const client of clients) client.release();
+  const failures: Error[] = [];
   const patient = poolQuerying(pool, (query) => (sent, answered) => {
     const text = sent.text.replace(/statement_timeout = \d+/, "statement_timeout = 0");
-    query({ ...sent, text, query_timeout: 0 }, answered);
+    query({ ...sent, text, query_timeout: 0 }, (error, result) => {
+      if (error) failures.push(error);
+      answered(error, result);
+    });
   });
   const store = postgresStore({ pool: patient }, { schema });
   onTestFinished(() => store.close());
-  await store.migrate();
-  await insertKey(store);
-  return { schema, store };
+  return { store, failures };
 }
 
 /** Lets statements that open or settle Steps wait for a lock until they have it. */
@@ -96,15 +99,8 @@ function untilLocked(schema: string, count: number): Promise<void> {
   });
 }
 
-async function deadlocks(): Promise<number> {
-  const { rows } = await withClient((client) =>
-    client.query("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"),
-  );
-  return Number(rows[0].deadlocks);
-}
-
 it("opens and settles concurrent Steps in few commits", async () => {
-  const { schema, store } = await openStores();
+  const { schema, store } = await openOneStore();
   await store.openStep(stepIntent("first"));
   await Promise.all(names.map((name) => store.openStep(stepIntent(name, [hold(1_000)]))));
   await Promise.all(names.map((name) => store.settleStep(stepSettlement(name))));
@@ -120,7 +116,7 @@ it("opens and settles concurrent Steps in few commits", async () => {
 });
 
 it("settles a Step and opens others in one commit", async () => {
-  const { schema, store } = await openStores();
+  const { schema, store } = await openOneStore();
   await store.openStep(stepIntent("first"));
   await Promise.all([
     ...names.map((name) => store.openStep(stepIntent(name))),
@@ -137,7 +133,7 @@ it("settles a Step and opens others in one commit", async () => {
 });
 
 it("settles open Steps while more are to be opened than may wait", async () => {
-  const { store } = await openStores();
+  const { store } = await openOneStore();
   await store.openStep(stepIntent("open"));
   const openings = Array.from({ length: 300 }, (_, at) => store.openStep(stepIntent(`new ${at}`)));
   const settling = store.settleStep(stepSettlement("open"));
@@ -147,7 +143,7 @@ it("settles open Steps while more are to be opened than may wait", async () => {
 });
 
 it("opens exactly as many concurrent Steps as fit a budget", async () => {
-  const { store } = await openStores();
+  const { store } = await openOneStore();
   const openings = await Promise.all(
     names.map((name, at) => {
       const ten = hold(200);
@@ -161,7 +157,7 @@ it("opens exactly as many concurrent Steps as fit a budget", async () => {
 });
 
 it("opens in few commits what a pace allows, although each Step arrives at its own time", async () => {
-  const { schema, store } = await openStores();
+  const { schema, store } = await openOneStore();
   const [start, burst] = [1_000_000_000, 100_000];
   const pace = (at: number, amount: number) => {
     const floor = start + at * 100;
@@ -182,7 +178,7 @@ it("opens in few commits what a pace allows, although each Step arrives at its o
 });
 
 it("settles a Step while another process has locked its pace of requests", async () => {
-  const { schema, store } = await openStores();
+  const { schema, store } = await openOneStore();
   const pace = {
     ...hold(2_000_000),
     unit: "requests_pace",
@@ -201,7 +197,7 @@ it("settles a Step while another process has locked its pace of requests", async
 });
 
 it("opens the other Steps of a statement in which one fails", async () => {
-  const { store } = await openStores();
+  const { store } = await openOneStore();
   await store.openStep(stepIntent("taken"));
   const failing = stepIntent("failing");
   const newSessionId = "session of taken";
@@ -348,16 +344,24 @@ it("delays only the Steps of a Session that another process has locked", async (
 });
 
 it("never deadlocks when two processes continue Sessions in opposite orders (F35)", async () => {
-  const { store, stores } = await openStores(2);
+  const { schema, store, failures } = await openPatientStore();
+  await withoutLockTimeout(schema);
+  const other = await openPatiently(schema);
   const origins = names.slice(0, 16);
   await Promise.all(origins.map((name) => store.openStep(stepIntent(name))));
-  const before = await deadlocks();
-  const openings = await Promise.all(
-    stores.flatMap((one, process) => {
-      const order = process === 0 ? origins : origins.toReversed();
-      return order.map((name) => one.openStep(next(name, `${name} by ${process}`)));
-    }),
-  );
+  // The other process knows the Sessions once it has continued them.
+  await Promise.all(origins.map((name) => other.store.openStep(next(name, `${name} again`))));
+  const openings = await withClient(async (client) => {
+    await client.query("BEGIN");
+    await client.query(`SELECT FROM ${schema}.sessions WHERE id = 'session of step 8' FOR UPDATE`);
+    const waiting = [
+      ...origins.map((name) => store.openStep(next(name, `${name} by one`))),
+      ...origins.toReversed().map((name) => other.store.openStep(next(name, `${name} by other`))),
+    ];
+    await untilLocked(schema, 2);
+    await client.query("COMMIT");
+    return Promise.all(waiting);
+  });
   expect(openings.every(({ opened }) => opened)).toBe(true);
-  expect(await deadlocks()).toBe(before);
+  expect([...failures, ...other.failures]).toEqual([]);
 });
