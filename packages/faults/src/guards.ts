@@ -130,8 +130,9 @@ function runTests(
   return { passed: Number(numPassedTests), failed: Number(numFailedTests) };
 }
 
-/** A removal is noticed if a test failed. A test that doesn't load proves nothing. */
-function report({ row, guard }: Guard, { failed }: TestRun): boolean {
-  process.stdout.write(`${row.padEnd(4)} ${failed > 0 ? "noticed " : "SURVIVED"} ${guard}\n`);
+/** A removal is noticed if a test failed. Tests that don't load, or don't end in time, prove nothing. */
+function report({ row, guard }: Guard, { passed, failed }: TestRun): boolean {
+  const outcome = failed > 0 ? "noticed" : passed > 0 ? "SURVIVED" : "NOT RUN";
+  process.stdout.write(`${row.padEnd(4)} ${outcome.padEnd(8)} ${guard}\n`);
   return failed > 0;
 }
