@@ -247,7 +247,7 @@ it("leaves connections for other calls while many Steps wait long for locks", as
 }, 20_000);
 
 it("runs other Steps alone while many wait long for Sessions that another process has locked", async () => {
-  const { schema, store } = await openStores();
+  const { schema, store } = await openPatientStore();
   const origins = names.slice(0, 8);
   await Promise.all(origins.map((name) => store.openStep(stepIntent(name))));
   const results = await withClient(async (client) => {
@@ -256,7 +256,7 @@ it("runs other Steps alone while many wait long for Sessions that another proces
     const waiting = Promise.allSettled(
       origins.map((name) => store.openStep(next(name, `next to ${name}`))),
     );
-    await startsOfLocked(schema, 4);
+    await untilLocked(schema, 4);
     // It doesn't fit its budget, and every rejected Step runs alone.
     expect(await store.openStep(stepIntent("rejected", [hold(5)]))).toMatchObject({
       opened: false,
