@@ -81,6 +81,34 @@ it("a chunk becomes events in order, after one with the answer's labels", () => 
   ]);
 });
 
+it("content in chunks is text and thinking, which the upstream doesn't want back as a field", () => {
+  const said = (text: string) => ({ type: "text", text });
+  const thought = (...thinking: readonly Json[]) => ({ type: "thinking", thinking });
+  const chunks = [thought(said("Two "), { type: "reference", reference_ids: [1] }, said("plus"))];
+  const { events, reader } = read(
+    choice({ content: "" }),
+    choice({ content: chunks }),
+    choice({ content: [thought(), said("Four"), { type: "reference", reference_ids: [1] }] }),
+    choice({ content: " is it" }, { finish_reason: "stop" }),
+  );
+  const expected = [
+    { type: "reasoning-delta", text: "Two " },
+    { type: "reasoning-delta", text: "plus" },
+    { type: "text-delta", text: "Four" },
+    { type: "text-delta", text: " is it" },
+  ];
+  expect(events.slice(1)).toEqual(expected);
+  expect(reader.written()).toBe(true);
+  const whole = createAnswerReader({ seed: "seed", secrets: [] });
+  const content = [...chunks, said("Four"), said(" is it")];
+  const body = { choices: [{ message: { content }, finish_reason: "stop" }] };
+  const all: CompletionEvent[] = [];
+  whole.addWhole(body, all, JSON.stringify(body));
+  expect(all.slice(1)).toEqual(expected);
+  for (const invalid of [[7], [{ type: "text", text: 7 }], [{ type: "thinking", thinking: 7 }]])
+    expect(() => read(choice({ content: invalid }))).toThrow();
+});
+
 it("only the first choice counts, and labels have a largest length", () => {
   const other = { index: 1, delta: { content: "other" } };
   const label = "x".repeat(255);

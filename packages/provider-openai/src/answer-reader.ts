@@ -130,7 +130,7 @@ class ChatAnswerReader implements AnswerReader {
     const before = into.length;
     const { content, refusal, tool_calls, function_call } = members;
     addReasoning(members, into);
-    addText("text-delta", contentOf(content), into);
+    addContent(content, into);
     if (isObject(logprobs)) into.push({ type: "logprobs", logprobs });
     addText("refusal-delta", textOf(refusal), into);
     this.#addShown(members, into);
@@ -217,10 +217,38 @@ function firstChoice(choices: Json | undefined): JsonObject | undefined {
   return choices.find(({ index }) => index === 0 || index === undefined || index === null);
 }
 
-function contentOf(content: Json | undefined): string | null {
-  if (content === undefined || content === null || typeof content === "string")
-    return textOf(content);
-  throw invalidEvent("The provider sent content that is not text.");
+/** Content is a text. Mistral's models that reason send a list of chunks. */
+function addContent(content: Json | undefined, into: CompletionEvent[]): void {
+  if (typeof content === "string") addText("text-delta", textOf(content), into);
+  else if (content === undefined || content === null) return;
+  else if (isList(content)) for (const chunk of content) addChunk(membersOf(chunk), into);
+  else throw notText();
+}
+
+function addChunk({ type, text, thinking }: JsonObject, into: CompletionEvent[]): void {
+  if (type === "text") addText("text-delta", chunkText(text), into);
+  else if (type === "thinking") addThinking(thinking, into);
+  // A reference names sources. It has no text.
+  else if (type !== "reference") throw notText();
+}
+
+/** Mistral rejects thinking that is sent back as a field of the message, so the event has no field. */
+function addThinking(thinking: Json | undefined, into: CompletionEvent[]): void {
+  if (thinking === undefined || !isList(thinking)) throw notText();
+  for (const chunk of thinking) {
+    const { type, text } = membersOf(chunk);
+    const said = type === "text" ? chunkText(text) : null;
+    if (said !== null) into.push({ type: "reasoning-delta", text: said });
+  }
+}
+
+function chunkText(text: Json | undefined): string | null {
+  if (typeof text === "string") return textOf(text);
+  throw notText();
+}
+
+function notText(): Error {
+  return invalidEvent("The provider sent content that is not text.");
 }
 
 /** If both fields are set, they contain the same text. It is sent back in the first one. */
