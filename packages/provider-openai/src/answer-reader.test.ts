@@ -28,6 +28,9 @@ it.each([
   ["stop_sequence", "stop"],
   ["max_tokens", "length"],
   ["model_length", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["sensitive", "content_filter"],
+  ["content_filter: PROHIBITED_CONTENT", "content_filter"],
 ])("the finish reason %s ends an answer with %s", (written, reason) => {
   const { reader, events } = read(
     choice({ content: "a" }, { finish_reason: "" }),
@@ -44,7 +47,8 @@ it("an answer without a finish reason is cut, and an unknown one is invalid", ()
   const { reader } = read(choice({ content: "a" }, { finish_reason: null }));
   expect([reader.written(), reader.finished()]).toEqual([true, false]);
   expect(() => reader.finish([])).toThrow(expect.objectContaining({ reason: "answer_cut" }));
-  for (const unknown of ["done", 7, {}])
+  const malformed = "function_call_filter: MALFORMED_FUNCTION_CALL";
+  for (const unknown of ["done", 7, {}, malformed, "content_filter:", "no content_filter: X"])
     expect(() => read(choice({}, { finish_reason: unknown }))).toThrow(
       expect.objectContaining({ reason: "unknown_finish_reason" }),
     );
@@ -162,6 +166,29 @@ it("a whole answer has a message, whose calls are in order", () => {
     expect(() => createAnswerReader({ seed: "", secrets: [] }).addWhole(invalid, [], "")).toThrow(
       expect.objectContaining({ reason: "invalid_answer" }),
     );
+});
+
+it("a whole answer that a filter stopped may have no message", () => {
+  const reader = createAnswerReader({ seed: "seed", secrets: [] });
+  const events: CompletionEvent[] = [];
+  const body = {
+    choices: [{ index: 0, finish_reason: "content_filter: PROHIBITED_CONTENT" }],
+    usage: { prompt_tokens: 9, completion_tokens: 0 },
+  };
+  reader.addWhole(body, events, JSON.stringify(body));
+  reader.finish(events);
+  expect(events).toEqual([
+    { type: "answer-started" },
+    { type: "usage", usage: { promptTokens: 9, completionTokens: 0 } },
+    { type: "finish", reason: "content_filter" },
+  ]);
+  for (const reason of ["stop", "unknown", 7]) {
+    const empty = { choices: [{ finish_reason: reason }] };
+    const other = createAnswerReader({ seed: "", secrets: [] });
+    expect(() => other.addWhole(empty, [], JSON.stringify(empty))).toThrow(
+      expect.objectContaining({ reason: "invalid_answer" }),
+    );
+  }
 });
 
 it("a frame is known by the member with its text, if it has one choice and no calls", () => {

@@ -33,7 +33,12 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ["stop_sequence", "stop"],
   ["max_tokens", "length"],
   ["model_length", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["sensitive", "content_filter"],
 ]);
+
+/** Gemini says which filter stopped the answer. */
+const filtered = /^content_filter: \w/;
 
 export const errorFormat: ErrorFormat = { codeMember: "code", statuses: new Map() };
 
@@ -182,7 +187,11 @@ function hasMessages({ choices }: JsonObject): boolean {
   return (
     isList(choices) &&
     choices.length > 0 &&
-    choices.every((choice) => isObject(membersOf(choice)["message"]))
+    choices.every((choice) => {
+      const { message, finish_reason } = membersOf(choice);
+      // Gemini sends no message if it refuses the prompt.
+      return isObject(message) || (message === undefined && isFiltered(finish_reason));
+    })
   );
 }
 
@@ -274,7 +283,12 @@ function finishReason(value: Json | undefined): FinishReason | null {
   if (value === undefined || value === null || value === "") return null;
   const reason = typeof value === "string" ? finishReasons.get(value) : undefined;
   if (reason) return reason;
+  if (isFiltered(value)) return "content_filter";
   throw invalidAnswer("unknown_finish_reason", "The provider sent an unknown finish reason.");
+}
+
+function isFiltered(reason: Json | undefined): boolean {
+  return typeof reason === "string" && filtered.test(reason);
 }
 
 /** The limit of annotations, and of images, of one answer. A broken upstream could send them without end. */
