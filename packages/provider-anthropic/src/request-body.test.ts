@@ -285,6 +285,46 @@ describe("messages", () => {
       expect(() => messagesOf({ role: "user", content: [image(url)] })).toThrow("An image must be");
   });
 
+  it("have no texts of white space, which other vendors' models write before their calls", () => {
+    const blank = { type: "text", text: "\n\n" } as const;
+    const tool_calls = [
+      { id: "a", type: "function", function: { name: "f", arguments: "{}" } } as const,
+    ];
+    const call = { type: "tool_use", id: "a", name: "f", input: {} };
+    expect(
+      messagesOf(
+        { role: "user", content: " " },
+        hi,
+        { role: "assistant", content: "\n\n", tool_calls },
+        { role: "tool", tool_call_id: "a", content: [blank] },
+        { role: "user", content: [blank, { type: "text", text: " a" }] },
+      ),
+    ).toEqual([
+      { role: "user", content: "Hi" },
+      { role: "assistant", content: [call] },
+      {
+        role: "user",
+        content: [
+          { type: "tool_result", tool_use_id: "a" },
+          { type: "text", text: " a" },
+        ],
+      },
+    ]);
+    expect(bodyOf({ messages: [{ role: "system", content: " \n" }, hi] })).not.toHaveProperty(
+      "system",
+    );
+    // Their places still count for the thinking after them.
+    const thought = (index: number) => ({ type: "thinking", index, thinking: "t", signature: "s" });
+    const fields = { thinking_blocks: [thought(0), thought(2)] };
+    const state = { from: "a/anthropic", fields };
+    const { index: _, ...thinking } = thought(0);
+    for (const content of ["\n\n", [blank]])
+      expect(messagesOf(hi, { role: "assistant", content, tool_calls, state })).toEqual([
+        { role: "user", content: "Hi" },
+        { role: "assistant", content: [thinking, thinking, call] },
+      ]);
+  });
+
   it("have no empty texts, and are left out if nothing remains", () => {
     const empty = { type: "text", text: "" } as const;
     expect(

@@ -85,7 +85,8 @@ function roleOf(message: Message, later: LaterInstructions): Turn["role"] | null
       return hasContent(message.content) ? "user" : null;
     case "assistant": {
       const { content, refusal, tool_calls = [] } = message;
-      return hasContent(content ?? "") || refusal || tool_calls.length > 0 ? "assistant" : null;
+      const isAnswer = [content, refusal].some((said) => hasContent(said ?? ""));
+      return isAnswer || tool_calls.length > 0 ? "assistant" : null;
     }
   }
 }
@@ -93,12 +94,13 @@ function roleOf(message: Message, later: LaterInstructions): Turn["role"] | null
 type Part = TextPart | ImagePart | RefusalPart;
 
 function hasContent(content: string | readonly Part[]): boolean {
-  return typeof content === "string" ? content !== "" : content.some(isSaid);
+  return partsOf(content).length > 0;
 }
 
-/** The API rejects empty texts. */
-function isSaid(part: Part): boolean {
-  return part.type === "image_url" || (part.type === "text" ? part.text : part.refusal) !== "";
+/** The API rejects texts that are empty or only white space. */
+function isSaid(item: Part | ToolCall): boolean {
+  if (item.type !== "text" && item.type !== "refusal") return true;
+  return (item.type === "text" ? item.text : item.refusal).trim() !== "";
 }
 
 function plainOf(message: Message): string | null {
@@ -124,26 +126,32 @@ function assistantBlocks(
   readArguments: ReadArguments,
 ): readonly string[] {
   const { content, refusal, tool_calls = [], state } = message;
-  const said = [...partsOf(content ?? ""), ...partsOf(refusal ?? ""), ...tool_calls];
-  const blocks = marked<Part | ToolCall>(said, state).map((item) =>
-    item.type === "function" ? toolUse(item, readArguments) : contentBlock(item),
-  );
+  const answer = [...listOf(content ?? ""), ...listOf(refusal ?? ""), ...tool_calls];
+  const said = marked<Part | ToolCall>(answer.filter(isSaid), state).values();
+  const blocks = answer.map((given) => {
+    const item = isSaid(given) ? said.next().value : undefined;
+    if (item === undefined) return null;
+    return item.type === "function" ? toolUse(item, readArguments) : contentBlock(item);
+  });
   return withThinking(blocks, state?.fields ?? {});
 }
 
-/** Puts each thinking block back in its place: after as many other blocks as came before it. */
-function withThinking(said: readonly string[], fields: StateFields): readonly string[] {
+/**
+ * Puts each thinking block back in its place: after as many other blocks as came before it. Null is a block that is left
+ * out.
+ */
+function withThinking(said: readonly (string | null)[], fields: StateFields): readonly string[] {
   const { thinking_blocks: given } = fields;
   const thoughts = given !== undefined && isList(given) ? given.flatMap(thinkingBlock) : [];
-  if (thoughts.length === 0) return said;
-  const blocks: string[] = [];
+  const blocks: (string | null)[] = [];
   let next = 0;
   for (const block of said) {
     for (; (thoughts[next]?.place ?? Number.POSITIVE_INFINITY) <= blocks.length; next++)
-      blocks.push(thoughts[next]?.block ?? "");
+      blocks.push(thoughts[next]?.block ?? null);
     blocks.push(block);
   }
-  return [...blocks, ...thoughts.slice(next).map(({ block }) => block)];
+  const rest = thoughts.slice(next).map(({ block }) => block);
+  return [...blocks.filter((block) => block !== null), ...rest];
 }
 
 interface PlacedBlock {
@@ -163,13 +171,18 @@ function thinkingBlock(entry: Json): PlacedBlock[] {
   return [];
 }
 
-/** Content as a list of parts, without empty texts. */
+/** Content as a list of parts, without texts that the API rejects. */
 export function partsOf<Given extends Part>(
   content: string | readonly Given[],
 ): readonly (Given | TextPart)[] {
-  const parts: readonly (Given | TextPart)[] =
-    typeof content === "string" ? [{ type: "text", text: content }] : content;
-  return parts.filter(isSaid);
+  return listOf(content).filter(isSaid);
+}
+
+function listOf<Given extends Part>(
+  content: string | readonly Given[],
+): readonly (Given | TextPart)[] {
+  if (typeof content !== "string") return content;
+  return content === "" ? [] : [{ type: "text", text: content }];
 }
 
 /** Writes a part as a block. */
