@@ -107,6 +107,20 @@ describe("the settings of a call", () => {
     expect(settings({ serviceTier: "scale" }).providerOptions).toMatchObject({ openai: {} });
   });
 
+  it.each([
+    [true, true],
+    [false, false],
+    [undefined, false],
+  ])("ask for a strict schema only if the client does: %s", (strict, strictJsonSchema) => {
+    const asked = strict === undefined ? {} : { strict };
+    const responseFormat = { type: "json_schema", name: "n", schema: {}, ...asked } as const;
+    const { providerOptions } = settings({ responseFormat });
+    for (const vendor of ["openai", "openaiCompatible", "groq", "mistral"])
+      expect(providerOptions?.[vendor]).toEqual({ strictJsonSchema });
+    const plain = settings({ responseFormat: { type: "json_object" } });
+    expect(plain.providerOptions).toBeUndefined();
+  });
+
   it("refuse an invalid schema", () => {
     expect(() => settings({ tools: [{ name: "add", parameters: true }] })).toThrowError(
       expect.objectContaining({ status: 400 }),

@@ -113,24 +113,34 @@ function isSchema(schema: unknown): schema is JSONSchema7 {
 const openaiTiers = ["default", "flex", "priority", "fast", "ultrafast"];
 
 /** Settings without a common name in the AI SDK, by vendor. Each vendor reads only its own. */
-function vendorOptions({
-  parallelToolCalls,
-  verbosity,
-  serviceTier,
-}: CompletionRequest): SharedV4ProviderOptions {
-  if ([parallelToolCalls, verbosity, serviceTier].every((option) => option === undefined))
+function vendorOptions(request: CompletionRequest): SharedV4ProviderOptions {
+  const { parallelToolCalls, verbosity, serviceTier } = request;
+  const strict = strictness(request);
+  if ([parallelToolCalls, verbosity, serviceTier, strict].every((option) => option === undefined))
     return {};
-  const parallel = parallelToolCalls === undefined ? {} : { parallelToolCalls };
+  const schema = strict === undefined ? {} : { strictJsonSchema: strict };
+  const calls = parallelToolCalls === undefined ? {} : { parallelToolCalls };
   return {
     openai: {
-      ...parallel,
+      ...calls,
+      ...schema,
       ...(verbosity === undefined ? {} : { textVerbosity: verbosity }),
       ...(openaiTiers.some((tier) => tier === serviceTier) ? { serviceTier } : {}),
     },
-    ...(serviceTier === "flex" ? { groq: { serviceTier } } : {}),
-    mistral: parallel,
+    ...(strict === undefined ? {} : { openaiCompatible: schema, groq: schema }),
+    ...(serviceTier === "flex" ? { groq: { ...schema, serviceTier } } : {}),
+    mistral: { ...calls, ...schema },
     anthropic: parallelToolCalls === false ? { disableParallelToolUse: true } : {},
   };
+}
+
+/**
+ * Whether the answer must match its schema exactly. Without the option, some vendors of the AI SDK always ask for it, and
+ * then reject a schema with optional members.
+ */
+function strictness({ responseFormat }: CompletionRequest): boolean | undefined {
+  if (responseFormat?.type !== "json_schema") return undefined;
+  return responseFormat.schema === undefined ? undefined : (responseFormat.strict ?? false);
 }
 
 function merged(
