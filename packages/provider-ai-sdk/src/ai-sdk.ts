@@ -45,6 +45,7 @@ import { createExchange } from "./exchange.ts";
 import { invalidAnswer, notSent, rejected, transportFailure } from "./failures.ts";
 import { callModel, callOptions, type ModelCall, type Part } from "./model-call.ts";
 import type { AiSdkModel, AiSdkOptions, AiSdkSource, Connect } from "./options.ts";
+import { orderFor } from "./prompt.ts";
 import { settingsOf } from "./settings.ts";
 import { statusFailure } from "./upstream-error.ts";
 
@@ -171,12 +172,13 @@ interface FoundModel<Answer> {
 
 function completing(
   { upstreamName: name }: SentCall,
-  modelCall: ModelCall,
+  given: ModelCall,
 ): Asking<AsyncIterator<Part>> {
   return {
     read: readAnswer,
     find(source) {
       const model = languageModel(source, name);
+      const modelCall = { ...given, messages: orderFor(model.provider, given.messages) };
       const sent = (): object => {
         const { abortSignal: _, ...options } = callOptions(modelCall);
         return { model: name, stream: modelCall.stream, ...options };

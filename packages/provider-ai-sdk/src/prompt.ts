@@ -59,6 +59,17 @@ export interface Image {
   readonly data: URL | string;
 }
 
+/** The AI SDK's names for vendors that take instructions only before the conversation. It rejects later ones. */
+const takesOnlyLeading = /^(?:google|amazon-bedrock)(?:\.|$)/;
+
+/** The messages in the order that a vendor accepts. `provider` is the AI SDK's name for it. */
+export function orderFor(provider: string, messages: readonly Message[]): readonly Message[] {
+  if (!takesOnlyLeading.test(provider)) return messages;
+  const isInstruction = ({ role }: Message): boolean => role === "system" || role === "developer";
+  const rest = messages.filter((message) => !isInstruction(message));
+  return [...messages.filter(isInstruction), ...rest];
+}
+
 /** Converts a conversation to the AI SDK's format. Consecutive tool results become one message. */
 export function promptOf<File>(
   messages: readonly Message[],

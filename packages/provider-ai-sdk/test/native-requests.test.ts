@@ -153,6 +153,38 @@ describe("the same request", () => {
   });
 });
 
+describe("instructions that follow other messages", () => {
+  const later: CompletionRequest = {
+    messages: [
+      { role: "system", content: "Be brief." },
+      { role: "user", content: "Hi" },
+      { role: "assistant", content: "Salut" },
+      { role: "developer", content: "In German." },
+      { role: "user", content: "Hi" },
+    ],
+  };
+  const both = [{ text: "Be brief." }, { text: "In German." }];
+
+  it("move before the conversation for vendors that take them only there", async () => {
+    const plain = google.fixtures.text.plain.body;
+    expect(await asked(google.connect, later, plain)).toMatchObject({
+      systemInstruction: { parts: both },
+      contents: [{ role: "user" }, { role: "model" }, { role: "user" }],
+    });
+    expect(await asked(bedrock, later, bedrockPlain)).toMatchObject({
+      system: both,
+      messages: [{ role: "user" }, { role: "assistant" }, { role: "user" }],
+    });
+  });
+
+  it("keep their place for others", async () => {
+    const { plain } = mistral.fixtures.text;
+    const { messages } = await asked(mistral.connect, later, plain.body);
+    const roles = messages.map(({ role }: { readonly role: string }) => role);
+    expect(roles).toEqual(["system", "user", "assistant", "system", "user"]);
+  });
+});
+
 describe("the digits of a long number in tool arguments", () => {
   const vendors = {
     anthropic: [anthropic.connect, anthropic.fixtures.text.plain.body],
