@@ -63,6 +63,27 @@ it("Anthropic's SDK runs a tool loop of three steps as one Turn", async () => {
   });
 });
 
+it.each([false, true])(
+  "the tool runner of Anthropic's SDK goes on without a thread, stream: %s",
+  async (stream) => {
+    const { client, gateway, key, provider } = await made();
+    for (const id of ["toolu_1", "toolu_2"])
+      provider.reply({ toolCalls: [{ id, name: "look_up", arguments: "{}" }] });
+    provider.reply("18 degrees.");
+    const [look] = tools;
+    const runner = client.beta.messages.toolRunner({
+      ...asked,
+      stream,
+      tools: [{ ...look, name: "look_up", input_schema: { type: "object" }, run: () => "18" }],
+      messages: [{ role: "user", content: "How warm is Paris?" }],
+    });
+    const { content } = await runner.runUntilDone();
+    expect(content).toMatchObject([{ type: "text", text: "18 degrees." }]);
+    const { data: steps } = await gateway.steps.list({ organizationId: key.organizationId });
+    expect(steps.map(({ stepNumber }) => stepNumber)).toEqual([2, 1, 0]);
+  },
+);
+
 it("Anthropic's SDK gets its own errors", async () => {
   const { client } = await made();
   const messages: Anthropic.MessageParam[] = [{ role: "user", content: "Hello" }];

@@ -183,4 +183,5 @@ export const messagesRequest = object({
   inference_geo: unsupported(),
   user_profile_id: unsupported(),
   workspace_id: unsupported(),
+  thread: unsupported(),
 });
