@@ -41,7 +41,8 @@ export function sharedSchema(): () => Promise<string> {
   };
 }
 
-async function migrated(schema: string): Promise<void> {
+/** Creates the tables of a schema. */
+export async function migrated(schema: string): Promise<void> {
   const store = postgresStore({ url: inject("postgresUrl") }, { schema });
   await store.migrate();
   await store.close();

@@ -2,7 +2,7 @@ import type { CheckpointRepository, EvidenceLeaf, Store } from "@tollgate/core/s
 import { leafHash } from "@tollgate/core/store";
 import { expect, inject, it, onTestFinished } from "vitest";
 import { postgresStore } from "../src/index.ts";
-import { freshSchema, withClient } from "./databases.ts";
+import { freshSchema, migrated, withClient } from "./databases.ts";
 
 const organizationId = "acme";
 
@@ -44,26 +44,51 @@ async function idsFrom(checkpoints: CheckpointRepository, from: number) {
 it("seals a leaf whose transaction commits after those with later numbers, however late", async () => {
   const { schema, store } = await openStore();
   await store.evidence.record(leaf("first"));
-  await withClient(async (client) => {
-    const insert = `INSERT INTO ${schema}.leaves
-      (organization_id, sequence, id, kind, at, meta, hash)
-      VALUES ('${organizationId}', $1, $2, 'decision', 1000, '{}', $3)`;
-    await client.query("BEGIN");
-    const { rows } = await client.query(`SELECT nextval('${schema}.sequence') AS number`);
+  await withLateLeaf(schema, async (insert, commit) => {
     await store.evidence.record(leaf("second"));
     expect(await sealAll(store)).toEqual(["first", "second"]);
     for (let round = 0; round < 3; round++) {
       await store.evidence.record(leaf(`later ${round}`));
       expect(await sealAll(store)).toEqual([`later ${round}`]);
     }
-    await client.query(insert, [rows[0].number, "late", Buffer.alloc(32)]);
+    await insert();
     expect(await sealAll(store)).toEqual([]);
-    await client.query("COMMIT");
+    await commit();
     expect(await sealAll(store)).toEqual(["late"]);
   });
   expect(await sealAll(store)).toEqual([]);
   const ids = await idsFrom(store.checkpoints, 0);
   expect(ids).toEqual(["first", "second", "later 0", "later 1", "later 2", "late"]);
+});
+
+/** Takes the next number of the sequence for a leaf in a transaction that a test writes and commits later. */
+async function withLateLeaf(
+  schema: string,
+  use: (insert: () => Promise<unknown>, commit: () => Promise<unknown>) => Promise<void>,
+): Promise<void> {
+  await withClient(async (client) => {
+    await client.query("BEGIN");
+    const { rows } = await client.query(`SELECT nextval('${schema}.sequence') AS number`);
+    const text = `INSERT INTO ${schema}.leaves (organization_id, sequence, id, kind, at, meta, hash)
+      VALUES ('${organizationId}', $1, 'late', 'decision', 1000, '{}', $2)`;
+    const insert = () => client.query(text, [rows[0].number, Buffer.alloc(32)]);
+    await use(insert, () => client.query("COMMIT"));
+  });
+}
+
+it("seals such a leaf although its numbers began again, as after a restore or a failover", async () => {
+  const { schema, store } = await openStore();
+  for (const id of ["one", "two", "three", "four"]) await store.evidence.record(leaf(id));
+  expect(await sealAll(store)).toHaveLength(4);
+  await withClient((client) => client.query(`DROP SCHEMA ${schema} CASCADE`));
+  await migrated(schema);
+  await withLateLeaf(schema, async (insert, commit) => {
+    await store.evidence.record(leaf("second"));
+    expect(await sealAll(store)).toEqual(["second"]);
+    await insert();
+    await commit();
+    expect(await sealAll(store)).toEqual(["late"]);
+  });
 });
 
 it("looks back only as far as transactions run that may still write", async () => {

@@ -79,7 +79,7 @@ const takers = `SELECT virtualtransaction AS taker FROM pg_locks
 function createSettled(database: Pick<Database, "schema" | "read">): () => Promise<number> {
   const sequence = `${database.schema}.sequence`;
   const latest = `SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS number FROM ${sequence}`;
-  let settled = 0;
+  let [latestNumber, settled] = [0, 0];
   let awaited: Taken | null = null;
 
   return () =>
@@ -87,6 +87,9 @@ function createSettled(database: Pick<Database, "schema" | "read">): () => Promi
       const number = readRow(await connection.get(latest, {})).integer("number");
       const rows = await connection.all(takers, { sequence });
       const running = new Set(rows.map((row) => readRow(row).text("taker")));
+      // A restore or a failover took the sequence back: transactions take numbers again that had ended before.
+      if (number < latestNumber) [settled, awaited] = [0, null];
+      latestNumber = number;
       if (awaited !== null && ![...awaited.by].some((taker) => running.has(taker))) {
         settled = Math.max(settled, awaited.number);
         awaited = null;
