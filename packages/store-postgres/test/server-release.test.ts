@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterAll, describe, expect, inject, it, onTestFinished } from "vitest";
-import { stepIntent } from "../../store-engine/test/step-intents.ts";
+import { insertKey, stepIntent } from "../../store-engine/test/step-intents.ts";
 import { type PostgresPool, postgresStore } from "../src/index.ts";
 import { freshSchema, poolQuerying } from "./databases.ts";
 
@@ -46,5 +46,41 @@ describe("the release of the server", () => {
     const store = openStore("150000", freshSchema());
     await store.migrate();
     expect(await store.budgets.version()).toBe(0);
+  });
+});
+
+describe("the encoding of the database", () => {
+  /** The address of a new database, which is dropped when the test ends. */
+  async function databaseIn(encoding: string): Promise<string> {
+    const name = `in_${encoding.toLowerCase()}`;
+    const options = `TEMPLATE template0 ENCODING '${encoding}' LOCALE 'C'`;
+    onTestFinished(async () => {
+      await pool.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+    });
+    await pool.query(`CREATE DATABASE ${name} ${options}`);
+    return new URL(name, inject("postgresUrl")).href;
+  }
+
+  function storeIn(url: string) {
+    const store = postgresStore({ url });
+    onTestFinished(() => store.close());
+    return store;
+  }
+
+  it("is rejected if it lacks characters that a request may contain", async () => {
+    const store = storeIn(await databaseIn("LATIN1"));
+    const problem =
+      "PostgreSQL store: the database has the encoding LATIN1, which can't store every text; use UTF8";
+    await expect(store.migrate()).rejects.toThrow(problem);
+    await expect(store.openStep(stepIntent("first"))).rejects.toThrow(problem);
+  });
+
+  it.each(["UTF8", "SQL_ASCII"])("is accepted if it is %s", async (encoding) => {
+    const store = storeIn(await databaseIn(encoding));
+    await store.migrate();
+    await insertKey(store);
+    const metadata = { name: "名前 ü 😀" };
+    await store.openStep({ ...stepIntent("first"), metadata });
+    expect(await store.steps.get("acme", "first")).toMatchObject({ metadata });
   });
 });

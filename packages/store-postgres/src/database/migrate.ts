@@ -7,13 +7,16 @@ import { createQualify } from "./schema-name.ts";
 /** The oldest release that the store is tested on. */
 const oldestRelease = 15;
 
+/** The encodings that store every text. SQL_ASCII stores its bytes as they come. */
+const encodings: readonly string[] = ["UTF8", "SQL_ASCII"];
+
 /** Creates or upgrades the schema and its function in the open transaction; other processes wait for it. */
 export async function migrate(
   connection: Connection,
   schema: string,
   createCommit: (release: number) => string,
 ): Promise<void> {
-  const release = await requireRelease(connection);
+  const release = await requireServer(connection);
   if ((await readVersion(connection, schema)) === schemaVersion) return;
   const exec = (sql: string): Promise<void> => connection.exec(sql, queryTimeouts.migration);
   await exec(
@@ -36,9 +39,9 @@ export async function migrate(
   );
 }
 
-/** Rejects a server that is too old, and a schema of another release. */
+/** Rejects a server or a database that can't serve, and a schema of another release. */
 export async function requireSchema(connection: Connection, schema: string): Promise<void> {
-  await requireRelease(connection);
+  await requireServer(connection);
   const version = await readVersion(connection, schema);
   if (version === schemaVersion) return;
   throw needingMigration(
@@ -49,17 +52,26 @@ export async function requireSchema(connection: Connection, schema: string): Pro
   );
 }
 
-/** Returns the server's release. */
-async function requireRelease(connection: Connection): Promise<number> {
-  const row = await connection.get(
-    "SELECT CAST(current_setting('server_version_num') AS BIGINT) AS number",
-    {},
+/** Returns the server's release. Rejects one that is too old, and a database that can't store every text. */
+async function requireServer(connection: Connection): Promise<number> {
+  const row = readRow(
+    await connection.get(
+      `SELECT CAST(current_setting('server_version_num') AS BIGINT) AS number,
+        current_setting('server_encoding') AS encoding`,
+      {},
+    ),
   );
-  const release = Math.floor(readRow(row).integer("number") / 10_000);
-  if (release >= oldestRelease) return release;
-  throw new PostgresFailure(
-    `the server runs PostgreSQL ${release}; use PostgreSQL ${oldestRelease} or newer`,
-  );
+  const release = Math.floor(row.integer("number") / 10_000);
+  if (release < oldestRelease)
+    throw new PostgresFailure(
+      `the server runs PostgreSQL ${release}; use PostgreSQL ${oldestRelease} or newer`,
+    );
+  const encoding = row.text("encoding");
+  if (!encodings.includes(encoding))
+    throw new PostgresFailure(
+      `the database has the encoding ${encoding}, which can't store every text; use UTF8`,
+    );
+  return release;
 }
 
 /** 0 if the schema doesn't exist. */
