@@ -90,6 +90,15 @@ export function createConnection(client: SqliteClient): SqliteConnection {
   };
 }
 
+/** Ends the open transaction after an error. */
+export function rollBack(connection: SqliteConnection): void {
+  try {
+    connection.exec("ROLLBACK");
+  } catch {
+    // After a full disk or an I/O error, SQLite has already rolled back. The first error is the one to report.
+  }
+}
+
 interface Prepared extends CompiledStatement {
   readonly statement: SqliteStatement;
 }

@@ -32,7 +32,7 @@ import {
   sessionFromRow,
   viewSessions,
 } from "@tollgate/store-sql";
-import type { SqliteConnection } from "./connection.ts";
+import { rollBack, type SqliteConnection } from "./connection.ts";
 import { countFitting, type ResponseSweep } from "./content-bytes.ts";
 import type { Database } from "./database.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
@@ -90,9 +90,12 @@ export function readSnapshot<Result>(
   return database.read((connection) => {
     connection.exec("BEGIN");
     try {
-      return read(connection);
-    } finally {
+      const result = read(connection);
       connection.exec("COMMIT");
+      return result;
+    } catch (error) {
+      rollBack(connection);
+      throw error;
     }
   });
 }

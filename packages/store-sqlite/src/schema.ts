@@ -1,5 +1,5 @@
 import { needingMigration, readRow, schemaSteps, schemaVersion } from "@tollgate/store-sql";
-import type { SqliteConnection } from "./connection.ts";
+import { rollBack, type SqliteConnection } from "./connection.ts";
 import { storeFailure } from "./failure.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
 import { embeddedHoldColumns } from "./step-row.ts";
@@ -18,7 +18,7 @@ export function migrate(connection: SqliteConnection): void {
     writeVersion(connection, version);
     connection.exec("COMMIT");
   } catch (error) {
-    connection.exec("ROLLBACK");
+    rollBack(connection);
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import type { Decision, View } from "@tollgate/store-engine";
 import { readRow } from "@tollgate/store-sql";
-import type { SqliteConnection } from "./connection.ts";
+import { rollBack, type SqliteConnection } from "./connection.ts";
 import { contentBytesOf } from "./content-bytes.ts";
 import { RowExists } from "./deferred-rows.ts";
 import { createDriver, type Driver, type StoreNumbers } from "./driver.ts";
@@ -144,12 +144,4 @@ function saveState(
   if (budgetsVersion !== before.budgetsVersion)
     connection.run(writeVersion, { budgets_version: budgetsVersion });
   return after;
-}
-
-function rollBack(connection: SqliteConnection): void {
-  try {
-    connection.exec("ROLLBACK");
-  } catch {
-    // After a full disk or an I/O error, SQLite has already rolled back. The first error is the one to report.
-  }
 }

@@ -213,6 +213,31 @@ it("rejects only writes that don't fit on a full disk (F29)", async () => {
   expect(await store.openStep(large)).toMatchObject({ opened: true });
 });
 
+it("reports why it can't migrate or list although SQLite has rolled back already (F29, F30)", async () => {
+  const real = openClient(temporaryFile());
+  const broken = { statement: "CREATE VIEW turns" };
+  /** Fails as SQLite does on a full disk or a read error. */
+  const orFail = (sql: string): string => {
+    if (!sql.includes(broken.statement)) return sql;
+    real.exec("ROLLBACK");
+    throw new Error("the disk failed");
+  };
+  const store = sqliteStore({
+    client: {
+      exec: (sql) => real.exec(orFail(sql)),
+      prepare: (sql) => real.prepare(orFail(sql)),
+      close() {},
+    },
+  });
+  await expect(store.migrate()).rejects.toThrow("the disk failed");
+  broken.statement = "FROM decisions";
+  await store.migrate();
+  const list = () => store.decisions.list({ organizationId: "acme" }, page);
+  await expect(list()).rejects.toThrow("the disk failed");
+  broken.statement = "no such statement";
+  expect((await list()).data).toEqual([]);
+});
+
 it.each(["3.51.2", "3.40.1", "2.99.99"])("rejects SQLite %s", async (version) => {
   await expect(sqliteStore({ client: clientOf(version) }).migrate()).rejects.toThrow(
     `SQLite ${version} is older than 3.51.3`,
