@@ -72,19 +72,23 @@ const takers = `SELECT virtualtransaction AS taker FROM pg_locks
   WHERE locktype = 'relation' AND relation = CAST(:sequence AS regclass) AND mode = 'RowExclusiveLock'
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
+/** Taking numbers is enough of a right to read this view, but not to read the sequence itself. */
+const latest = `SELECT coalesce(max(last_value), 0) AS number FROM pg_sequences
+  WHERE schemaname = :schema AND sequencename = 'sequence'`;
+
 /**
  * Says up to which number of the sequence every transaction has ended. Numbers are committed out of order: a number seen
  * doesn't mean that lower ones are there already.
  */
 function createSettled(database: Pick<Database, "schema" | "read">): () => Promise<number> {
-  const sequence = `${database.schema}.sequence`;
-  const latest = `SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS number FROM ${sequence}`;
+  const { schema } = database;
+  const sequence = `${schema}.sequence`;
   let [latestNumber, settled] = [0, 0];
   let awaited: Taken | null = null;
 
   return () =>
     database.read(async (connection) => {
-      const number = readRow(await connection.get(latest, {})).integer("number");
+      const number = readRow(await connection.get(latest, { schema })).integer("number");
       const rows = await connection.all(takers, { sequence });
       const running = new Set(rows.map((row) => readRow(row).text("taker")));
       // A restore or a failover took the sequence back: transactions take numbers again that had ended before.
