@@ -78,4 +78,44 @@ describe.each(stores)("observers on %s", (_, open) => {
       ["b", 1, 1],
     ]);
   });
+
+  it("are notified once of a limit that is raised while Steps run, however these settle", async () => {
+    const log = eventLog();
+    const { gateway, chat, provider } = await createTestGateway({
+      store: open(),
+      observers: log.observers,
+      budgets: [
+        { id: "b", limit: { tokens: 40 }, period: "day", mode: "soft", warnAt: [0.25, 1] },
+        { id: "end", limit: { requests: 4 }, period: "day", mode: "soft", warnAt: [1] },
+      ],
+    });
+    const begin = async () => {
+      const asked = Promise.withResolvers<void>();
+      const reply = Promise.withResolvers<string>();
+      provider.reply(() => {
+        asked.resolve();
+        return reply.promise;
+      });
+      const answer = gateway.fetch(chat());
+      await asked.promise;
+      return async () => {
+        reply.resolve("OK");
+        await (await answer).text();
+      };
+    };
+    const before = [await begin(), await begin()];
+    await gateway.budgets.raise({ id: "b", by: { tokens: 1 }, until: "2026-01-01T12:00:00Z" });
+    const after = [await begin(), await begin()];
+    for (const [at, settle] of before.entries()) {
+      await settle();
+      await after[at]?.();
+    }
+    await log.seeing("budget.warned", 3);
+    expect(warningsIn(log.seen)).toEqual([
+      ["b", 0.25, 15],
+      ["b", 1, 45],
+      ["end", 1, 4],
+    ]);
+    expect(log.seen).not.toContainEqual(expect.objectContaining({ budgetId: "b", limit: 40 }));
+  });
 });

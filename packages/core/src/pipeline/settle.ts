@@ -1,4 +1,5 @@
 import { meterAttempt } from "../attempts/meter-attempt.ts";
+import { limitInForce } from "../budgets/limit-in-force.ts";
 import type { TrackedCounter } from "../budgets/thresholds.ts";
 import { type Provider, ProviderError } from "../contracts/provider.ts";
 import type {
@@ -394,9 +395,11 @@ async function warnOf(context: GatewayContext, step: ChargedStep, hold: Hold): P
   const { unit } = hold;
   if (!isBudgetUnit(unit)) return;
   const { budgets } = await context.budgets.current();
-  const { warnAt = [] } = budgets.find(({ id }) => id === hold.budgetId) ?? {};
-  if (warnAt.length === 0) return;
-  const counter = { ...hold, warnAt };
+  const budget = budgets.find(({ id }) => id === hold.budgetId);
+  if (!budget?.warnAt.length) return;
+  // Not the hold's: Steps that opened under different limits may settle in turn.
+  const limit = limitInForce(budget, context.clock.now());
+  const counter = { ...hold, limit, warnAt: budget.warnAt };
   const charged = unit === "requests" ? hold.amount : step.charge[unit];
   if (!context.thresholds.charge(counter, charged, context.clock.now())) return;
   const settled = await settledOn(context, counter);
@@ -409,7 +412,7 @@ async function warnOf(context: GatewayContext, step: ChargedStep, hold: Hold): P
       budgetId: hold.budgetId,
       subject: hold.subject,
       unit,
-      limit: hold.limit,
+      limit,
       periodStart: hold.periodStart,
       threshold,
       settled,
