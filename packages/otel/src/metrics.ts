@@ -115,7 +115,7 @@ export function createMetrics(
     }
     if (event.costNanoUsd !== null && event.costNanoUsd > 0) {
       const by = organizationOf(event.organizationId);
-      cost(label + by, event.costNanoUsd, () => withOrganization(priced, by));
+      cost(`${label} ${by}`, event.costNanoUsd, () => withOrganization(priced, by));
     }
   }
 
@@ -269,6 +269,11 @@ function cached<Value>(bound: number, compute: (key: string) => Value): (key: st
 /** The most series of one sum. Further ones are added up in one for all. */
 const maxSeries = 2_000;
 
+interface Series {
+  readonly attributes: Attributes;
+  value: number;
+}
+
 /** Adds an amount to the series of a key. `attributes` is called once for each key. */
 type Sum = (key: string, amount: number, attributes: () => Attributes) => void;
 
@@ -277,10 +282,12 @@ type Sum = (key: string, amount: number, attributes: () => Attributes) => void;
  * every single addition.
  */
 function createSum(meter: Meter, name: string, unit: string, description: string): Sum {
-  const series = new Map<string, { readonly attributes: Attributes; value: number }>();
+  const series = new Map<string, Series>();
+  // Keys with equal attributes share one: of two values with the same attributes, an SDK exports the last.
+  const named = new Map<string, Series>();
   const beyond = { attributes: { "otel.metric.overflow": true }, value: 0 };
   meter.createObservableCounter(name, { unit, description }).addCallback((result) => {
-    for (const { value, attributes } of series.values()) result.observe(value, attributes);
+    for (const { value, attributes } of named.values()) result.observe(value, attributes);
     if (beyond.value > 0) result.observe(beyond.value, beyond.attributes);
   });
   return (key, amount, attributes) => {
@@ -289,7 +296,15 @@ function createSum(meter: Meter, name: string, unit: string, description: string
       known.value += amount;
       return;
     }
-    if (series.size < maxSeries) series.set(key, { attributes: attributes(), value: amount });
-    else beyond.value += amount;
+    if (series.size >= maxSeries) {
+      beyond.value += amount;
+      return;
+    }
+    const added = { attributes: attributes(), value: 0 };
+    const name = JSON.stringify(added.attributes);
+    const shared = named.get(name) ?? added;
+    shared.value += amount;
+    named.set(name, shared);
+    series.set(key, shared);
   };
 }

@@ -19,6 +19,7 @@ import { createTestGateway, type TestGatewayOptions } from "@tollgate/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openTelemetry, type TelemetryOptions } from "../src/index.ts";
 
+const flat = { input: "1", output: "1" };
 const canary = "canary-e7b1c9";
 const remote = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const spare = "spare/tollgate/scripted";
@@ -222,6 +223,37 @@ describe("the metrics", () => {
       "tollgate.status": 200,
       "tollgate.code": "",
     });
+  });
+
+  it("add up all that has the same attributes: models of other vendors, gateways of one provider", async () => {
+    const { gateway, chat, points } = await observed(
+      { providers: { test: "acme", spare: "acme" } },
+      { gateways: ["spare"], models: { "one/large": flat, "two/large": flat } },
+    );
+    for (const model of ["test/one/large", "test/two/large", "spare/one/large"])
+      await gateway.fetch(chat({ model }));
+    const found = await points();
+    const value = (name: string) => found.get(name)?.map((point) => point.value);
+    expect(value("gen_ai.client.inference.usage.input_tokens")).toEqual([30]);
+    expect(value("gen_ai.client.inference.usage.output_tokens")).toEqual([15]);
+    expect(value("tollgate.cost_nano_usd")).toEqual([30_000, 15_000]);
+  });
+
+  it("keep the costs of organizations and models apart, whatever their names", async () => {
+    const { gateway, createKey, points } = await observed(
+      { labelOrganizations: true },
+      { models: { "acme/m": flat, "acme/m1": flat } },
+    );
+    for (const [model, organizationId] of [
+      ["test/acme/m", "11"],
+      ["test/acme/m1", "1"],
+    ] as const)
+      await gateway.fetch((await createKey({ organizationId })).chat({ model }));
+    const costs = (await points()).get("tollgate.cost_nano_usd") ?? [];
+    expect(costs.map(({ value, attributes }) => [Object.values(attributes), value])).toEqual([
+      [["test", "m", "11"], 15_000],
+      [["test", "m1", "1"], 15_000],
+    ]);
   });
 
   it("count tokens apart that no provider reported", async () => {
