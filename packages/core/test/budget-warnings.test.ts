@@ -1,4 +1,6 @@
 import type { GatewayEvent } from "@tollgate/core";
+import { definePolicy, permit } from "@tollgate/core/policy";
+import { ProviderError } from "@tollgate/core/provider";
 import { countingIds, createTestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { eventLog } from "./event-log.ts";
@@ -117,5 +119,31 @@ describe.each(stores)("observers on %s", (_, open) => {
       ["end", 1, 4],
     ]);
     expect(log.seen).not.toContainEqual(expect.objectContaining({ budgetId: "b", limit: 40 }));
+  });
+
+  it("are notified of the budgets of a model that failed before its fallback answered", async () => {
+    const log = eventLog();
+    const scope = { gateway: "test" };
+    const { gateway, chat, provider } = await createTestGateway({
+      store: open(),
+      observers: log.observers,
+      policy: definePolicy({
+        rules: [permit("all", {}, { fallbacks: ["spare/tollgate/scripted"] })],
+      }),
+      retries: { max: 0, allowDuplicates: true },
+      budgets: [
+        { id: "requests", scope, limit: { requests: 1 }, period: "day", mode: "soft", warnAt: [1] },
+        { id: "tokens", scope, limit: { tokens: 8_000 }, period: "day", mode: "soft", warnAt: [1] },
+      ],
+    });
+    const failure = new ProviderError("Lost.", { reason: "connection_lost", delivery: "unknown" });
+    provider.fail(failure, { when: (call) => call.gateway === "test", times: 2 });
+    // Each charges its whole hold: 10 tokens of input, and an answer of up to 4,096.
+    for (let count = 0; count < 2; count++) await gateway.fetch(chat());
+    await log.seeing("budget.warned", 2);
+    expect(warningsIn(log.seen)).toEqual([
+      ["requests", 1, 1],
+      ["tokens", 1, 8_212],
+    ]);
   });
 });

@@ -313,8 +313,7 @@ function notifySettled(
     writeMs: Math.round(now - writeStartedAt),
   });
   // Warnings run in the background.
-  const { holds } = run.attempt.planned;
-  void warnOfBudgets(context, { organizationId, holds, charge: attempt.charge });
+  void warnOfBudgets(context, run, attempts);
 }
 
 function settlementOf(
@@ -372,35 +371,37 @@ function keeps({ routed }: PlannedAttempt): boolean {
   return meet.transcript(routed.decision) === "full";
 }
 
-/** A settled Step: its last holds and its charge. */
-interface ChargedStep {
-  readonly organizationId: string;
-  readonly holds: readonly Hold[];
-  readonly charge: { readonly usd: number; readonly tokens: number };
-}
-
 /**
  * Notifies observers of the budgets that reached a threshold with this Step. Runs after the settlement and can't fail it:
  * if the store does not answer, observers get no warning.
  */
-async function warnOfBudgets(context: GatewayContext, step: ChargedStep): Promise<void> {
+async function warnOfBudgets(
+  context: GatewayContext,
+  run: StepRun,
+  attempts: readonly AttemptSettlement[],
+): Promise<void> {
   try {
-    for (const hold of step.holds) await warnOf(context, step, hold);
+    for (const hold of run.held) await warnOf(context, run, { hold, attempts });
   } catch {
     // The next Step on the same counter checks again.
   }
 }
 
-async function warnOf(context: GatewayContext, step: ChargedStep, hold: Hold): Promise<void> {
+async function warnOf(
+  context: GatewayContext,
+  run: StepRun,
+  { hold, attempts }: { readonly hold: Hold; readonly attempts: readonly AttemptSettlement[] },
+): Promise<void> {
   const { unit } = hold;
   if (!isBudgetUnit(unit)) return;
   const { budgets } = await context.budgets.current();
   const budget = budgets.find(({ id }) => id === hold.budgetId);
   if (!budget?.warnAt.length) return;
-  // Not the hold's: Steps that opened under different limits may settle in turn.
+  // Steps that opened under different limits may settle in turn.
   const limit = limitInForce(budget, context.clock.now());
   const counter = { ...hold, limit, warnAt: budget.warnAt };
-  const charged = unit === "requests" ? hold.amount : step.charge[unit];
+  const charged =
+    unit === "requests" ? hold.amount : attempts.reduce((sum, { charge }) => sum + charge[unit], 0);
   if (!context.thresholds.charge(counter, charged, context.clock.now())) return;
   const settled = await settledOn(context, counter);
   const at = context.clock.now();
@@ -408,7 +409,7 @@ async function warnOf(context: GatewayContext, step: ChargedStep, hold: Hold): P
     context.notify({
       type: "budget.warned",
       at,
-      organizationId: step.organizationId,
+      organizationId: run.opened.owner.organizationId,
       budgetId: hold.budgetId,
       subject: hold.subject,
       unit,
