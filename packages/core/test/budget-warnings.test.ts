@@ -81,6 +81,22 @@ describe.each(stores)("observers on %s", (_, open) => {
     ]);
   });
 
+  it("are notified of a threshold that was added after another one was reached", async () => {
+    const log = eventLog();
+    const { gateway, chat } = await createTestGateway({ store: open(), observers: log.observers });
+    const budget = { id: "b", limit: { requests: 4 }, period: "day", mode: "soft" } as const;
+    await gateway.budgets.create({ ...budget, warnAt: [0.5] });
+    for (let count = 0; count < 2; count++) await gateway.fetch(chat());
+    await log.seeing("budget.warned");
+    await gateway.budgets.update({ ...budget, warnAt: [0.75] });
+    await gateway.fetch(chat());
+    await log.seeing("budget.warned", 2);
+    expect(warningsIn(log.seen)).toEqual([
+      ["b", 0.5, 2],
+      ["b", 0.75, 3],
+    ]);
+  });
+
   it("are notified once of a limit that is raised while Steps run, however these settle", async () => {
     const log = eventLog();
     const { gateway, chat, provider } = await createTestGateway({

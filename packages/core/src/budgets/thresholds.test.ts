@@ -28,6 +28,17 @@ describe("the thresholds of a counter", () => {
     expect(newlyReached({ ...counter, budgetId: "none", limit: 0 }, 0, 0)).toEqual([]);
   });
 
+  it("can change: those above the highest that was reported are found", () => {
+    const { charge, newlyReached } = createThresholdTracker();
+    expect(newlyReached(counter, 60, 0)).toEqual([0.5]);
+    const changed = { ...counter, warnAt: [0.2, 0.5, 0.7] };
+    expect(charge(changed, 9, 0)).toBe(false);
+    expect(newlyReached(changed, 69, 0)).toEqual([]);
+    const only = { ...counter, warnAt: [0.7] };
+    expect(charge(only, 1, 0)).toBe(true);
+    expect(newlyReached(only, 70, 0)).toEqual([0.7]);
+  });
+
   it("are remembered for ten thousand counters", () => {
     const { charge, newlyReached } = createThresholdTracker();
     const named = (name: number) => ({ ...counter, subject: `${name}` });

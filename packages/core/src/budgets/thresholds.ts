@@ -21,7 +21,7 @@ interface CounterState {
   readonly limit: number;
   settled: number;
   readAt: number;
-  /** How many thresholds were reported. */
+  /** The highest threshold that was reported. */
   reported: number;
 }
 
@@ -52,22 +52,23 @@ export function createThresholdTracker(): ThresholdTracker {
     charge(counter, charged, at) {
       const known = stateOf(counter);
       known.settled += charged;
-      return (
-        Math.abs(at - known.readAt) >= maxReadAgeMs ||
-        reached(counter, known.settled).length > known.reported
-      );
+      return Math.abs(at - known.readAt) >= maxReadAgeMs || reached(counter, known).length > 0;
     },
     newlyReached(counter, settled, at) {
       const known = stateOf(counter);
       known.settled = settled;
       known.readAt = at;
-      const added = reached(counter, settled).slice(known.reported);
-      known.reported += added.length;
+      const added = reached(counter, known);
+      known.reported = added.at(-1) ?? known.reported;
       return added;
     },
   };
 }
 
-function reached({ limit, warnAt }: TrackedCounter, settled: number): readonly number[] {
-  return settled === 0 ? [] : warnAt.filter((part) => settled >= part * limit);
+/** The thresholds that are reached and above those that were reported. */
+function reached(
+  { limit, warnAt }: TrackedCounter,
+  { settled, reported }: CounterState,
+): readonly number[] {
+  return settled === 0 ? [] : warnAt.filter((part) => part > reported && settled >= part * limit);
 }
