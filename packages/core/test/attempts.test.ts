@@ -1,5 +1,10 @@
 import { type Delivery, type Provider, ProviderError } from "@tollgate/core/provider";
-import { createTestGateway, scriptedProvider, type TestGateway } from "@tollgate/testing";
+import {
+  createTestGateway,
+  scriptedProvider,
+  type TestGateway,
+  type TestGatewayOptions,
+} from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { eventLog } from "./event-log.ts";
 import { completionOf, failureOf, streamed } from "./wire.ts";
@@ -437,5 +442,52 @@ describe("deadlines", () => {
     expect(test.clock.monotonic()).toBe(8_000);
     expect(test.provider.calls).toHaveLength(3);
     expect(await stepOf(test)).toMatchObject({ outcome: "failed", reason: "deadline" });
+  });
+});
+
+describe("a Step that ends while it waits to repeat an attempt that used nothing", () => {
+  const refused: readonly (readonly [string, Fault])[] = [
+    ["that was not sent", { delivery: "not-sent" }],
+    ["that the provider answered with 429", { status: 429 }],
+    ["that the provider answered with 503", { status: 503 }],
+  ];
+
+  /** A request whose first attempt has failed. Its retry would follow 5 seconds later. */
+  async function waiting(details: Fault, options: TestGatewayOptions = {}) {
+    const log = eventLog();
+    const test = await createTestGateway({
+      observers: log.observers,
+      budgets: [{ id: "b", limit: { usd: 1 }, period: "day" }],
+      ...options,
+    });
+    test.provider.fail(fault({ ...details, retryAfterMs: 5_000 }));
+    const client = new AbortController();
+    const request = test.chat({}, { "idempotency-key": "key" });
+    const answer = test.gateway.fetch(new Request(request, { signal: client.signal }));
+    await log.seeing("attempt.ended");
+    return { ...test, log, client, answer };
+  }
+
+  const free = [{ totalTokens: 0, costNanoUsd: 0, usageBasis: "reported" }];
+
+  it.each(refused)(
+    "%s costs nothing and frees its key if the client leaves",
+    async (_, details) => {
+      const test = await waiting(details, { onDisconnect: "abort" });
+      test.client.abort();
+      await expect(test.answer).rejects.toThrow();
+      await test.log.seeing("step.settled");
+      expect(await stepOf(test)).toMatchObject({ outcome: "cancelled", attempts: free });
+      const { data } = await test.gateway.budgets.status({ id: "b" });
+      expect(data).toMatchObject([{ settled: 0, held: 0 }]);
+      const again = await test.gateway.fetch(test.chat({}, { "idempotency-key": "key" }));
+      expect(again.status).toBe(200);
+    },
+  );
+
+  it.each(refused)("%s costs nothing if the deadline passes", async (_, details) => {
+    const test = await waiting(details, { deadlines: { total: "4s" } });
+    expect((await test.clock.until(test.answer)).status).toBe(504);
+    expect(await stepOf(test)).toMatchObject({ reason: "deadline", attempts: free });
   });
 });

@@ -97,8 +97,8 @@ export class RunningAttempt implements AnswerSink {
   hasReasoned = false;
   /** Whether the model wrote more after the provider last reported its output tokens. */
   hasWrittenOn = false;
-  /** True once the attempt has failed. Another one may follow. */
-  hasFailed = false;
+  /** How the attempt itself failed. Its Step may end later, for another reason. */
+  failure: ClientClosed | ProviderError | null = null;
   /** Monotonic; null before the first output. */
   firstTokenAt: number | null = null;
   readonly #run: StepRun;
@@ -192,7 +192,6 @@ export class RunningAttempt implements AnswerSink {
   failed(thrown: unknown): void {
     if (this.#isOver) return;
     this.#end();
-    this.hasFailed = true;
     if (this.#askedAt !== null) this.#noteFailure(thrown);
     else this.#turn?.end("stopped");
     if (thrown instanceof ProviderError && this.#credential !== null)

@@ -131,7 +131,7 @@ export async function settleEnded(
       reply: partialReply(context, run, partial),
       reasoning: shownReasoning(context, run, partial),
       response: null,
-      claim: run.call.claim && endedClaim(context, run, failure),
+      claim: run.call.claim && endedClaim(context, run, run.attempt.failure ?? failure),
     });
   } catch {
     leaveToRecovery(context, run);
@@ -192,7 +192,8 @@ export function endedBy(run: StepRun, failure: ClientClosed | ProviderError): At
     failure instanceof ProviderError && !run.isAbandoned
       ? { outcome: "failed", reason: failure.reason }
       : { outcome: "cancelled", reason: "client_closed" },
-    failure,
+    // If it failed before the Step ended, its own failure says what it used.
+    run.attempt.failure ?? failure,
   );
 }
 

@@ -152,6 +152,7 @@ class StepExecution implements StepRun, Timed {
   /** Makes another attempt, or ends the Step. */
   async #continueAfter(thrown: unknown): Promise<void> {
     const failure = failureOf(this, thrown);
+    this.attempt.failure = failure;
     if (this.context.isObserved()) this.attemptEnded(endedBy(this, failure));
     let planned: PlannedAttempt;
     try {
@@ -203,10 +204,7 @@ class StepExecution implements StepRun, Timed {
   /** A failure before the outcome is fixed counts as a failed attempt. */
   unsettled(thrown: unknown): void {
     if (this.isEnding) void this.#end(thrown);
-    else {
-      this.attempt.hasFailed = true;
-      this.failed(thrown);
-    }
+    else this.failed(thrown);
   }
 
   /** The Step did not complete, or its record could not be written. */
@@ -284,7 +282,7 @@ class StepExecution implements StepRun, Timed {
   #mayBeReadOn(): boolean {
     const { attempt, call } = this;
     const { onDisconnect } = this.context;
-    if (onDisconnect === "abort" || attempt.host === null || attempt.hasFailed) return false;
+    if (onDisconnect === "abort" || attempt.host === null || attempt.failure !== null) return false;
     return (
       onDisconnect === "drain" ||
       !call.stream ||
