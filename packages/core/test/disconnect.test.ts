@@ -91,6 +91,20 @@ describe.each(conversations)("$name:", (endpoint) => {
       await log.seeing("step.settled");
     });
 
+    it.each(["abort", "drain"] as const)(
+      "gets its own reason from the body that it aborts, and no failure is reported (%s)",
+      async (onDisconnect) => {
+        const { hold, log, client, ask } = await held(2, { onDisconnect });
+        const reader = (await ask(true)).body?.getReader();
+        await reader?.read();
+        client.abort(new Error("gone"));
+        hold.release();
+        await log.seeing("step.settled");
+        await expect(reader?.read()).rejects.toThrow("gone");
+        expect(log.seen.filter(({ type }) => type.endsWith(".failed"))).toEqual([]);
+      },
+    );
+
     it("gets nothing, not even a ping, from a stream that starts later", async () => {
       const { gateway, chat, clock, hold, log } = await held(2);
       const { body } = await gateway.answer(chat({ stream: true }));

@@ -138,7 +138,7 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
   readonly #copy: AnswerCopy | null;
   /** The end, if it was written for the copy. */
   #ending: string | Iterable<string> | null = null;
-  /** The client left, and the answer goes on without it. */
+  /** The client left, and the answer may go on without it. */
   #hasLeft = false;
 
   constructor(scope: RequestScope, answer: GovernedAnswer, writer: StreamWriter) {
@@ -194,10 +194,10 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
 
   left(): void {
     if (this.#pending !== null) this.#refuse(this.#answer.signal.reason);
-    else if (this.#copy !== null) this.#breakOff();
+    else this.#breakOff();
   }
 
-  /** Ends the body at once. The answer goes on without it. */
+  /** Ends the body at once. The answer may go on without it. */
   #breakOff(): void {
     if (this.#isOver) return;
     this.#end();
