@@ -1,4 +1,4 @@
-import { type Handler, type Mountable, requireGateway } from "@tollgate/core";
+import { type Handler, type Mountable, requireGateway, systemClock } from "@tollgate/core";
 import { milliseconds, read, type Schema, z } from "@tollgate/core/schemas";
 
 /** Route handlers for every method of the gateway. Next answers other methods itself. */
@@ -42,23 +42,23 @@ export function toNextHandlers(gateway: Mountable, options: NextOptions = {}): N
 function cutStalled(response: Response, writeStall: number): Response {
   if (response.body === null) return response;
   const reader = response.body.getReader();
-  let stall: NodeJS.Timeout | undefined;
+  let stop = (): void => {};
 
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        clearTimeout(stall);
+        stop();
         const { done, value } = await reader.read();
         if (done) return controller.close();
         controller.enqueue(value);
-        stall = setTimeout(() => {
+        const cut = (): void => {
           controller.error(new Error("The client didn't read the answer in time."));
           reader.cancel().catch(() => {});
-        }, writeStall);
-        stall.unref();
+        };
+        stop = systemClock.after(writeStall, cut, { background: true });
       },
       async cancel(reason) {
-        clearTimeout(stall);
+        stop();
         await reader.cancel(reason);
       },
     },

@@ -1,5 +1,5 @@
 import { createTestGateway } from "@tollgate/testing";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { toNextHandlers } from "../src/index.ts";
 
 describe("the route handlers", () => {
@@ -30,6 +30,20 @@ describe("the route handlers", () => {
     const [call] = provider.calls;
     await Promise.all([reader?.cancel(), reading]);
     expect(call?.signal.aborted).toBe(true);
+  });
+
+  it("wait longer than Node's longest timer for a client that doesn't read, if asked to", async () => {
+    const { gateway, chat, provider } = await createTestGateway();
+    onTestFinished(() => gateway.close());
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    provider.reply({ text: ["first ", "second"] });
+    const { POST } = toNextHandlers(gateway, { writeStall: 3_000_000_000 });
+    const reader = (await POST(chat({ stream: true }))).body?.getReader();
+    await reader?.read();
+    vi.advanceTimersByTime(60_000);
+    await expect(reader?.read()).resolves.toMatchObject({ done: false });
+    await reader?.cancel();
   });
 
   it("refuse a body that was already read, with a reason", async () => {

@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
-import type { GatewayResponse, StreamBody } from "@tollgate/core";
+import { type GatewayResponse, type StreamBody, systemClock } from "@tollgate/core";
 import { defaultServerLimits } from "./server-limits.ts";
 
 /** The size of one write in bytes. Each write must make progress within `writeStall`. */
@@ -172,17 +172,15 @@ function untilTaken(
   return new Promise((resolve) => {
     if (outgoing.destroyed || outgoing.writableFinished) return resolve();
     // If the system has taken all bytes, there is nothing to wait for.
-    const stall = outgoing.writableLength === 0 ? null : setTimeout(cut, writeStall, outgoing);
-    stall?.unref();
+    const cancel =
+      outgoing.writableLength === 0
+        ? null
+        : systemClock.after(writeStall, () => outgoing.destroy(), { background: true });
     const done = (): void => {
-      if (stall !== null) clearTimeout(stall);
+      cancel?.();
       outgoing.off(event, done).off("close", done);
       resolve();
     };
     outgoing.on(event, done).on("close", done);
   });
-}
-
-function cut(outgoing: ServerResponse): void {
-  outgoing.destroy();
 }

@@ -1,4 +1,5 @@
 import type { Server, ServerResponse } from "node:http";
+import { systemClock } from "@tollgate/core";
 import {
   type OptionalMember,
   read,
@@ -67,9 +68,19 @@ export const serveMembers: {
   readonly host: OptionalMember<string>;
   readonly limits: OptionalMember<Partial<ServerLimits>>;
 } = {
-  port: z.exactOptional(wholeNumber(0).check(z.maximum(65_535))),
+  port: z.exactOptional(wholeNumber(0, 65_535)),
   host: z.exactOptional(text((host) => host !== "", "must be an address or a name")),
-  limits: z.exactOptional(z.partialRecord(limitName, wholeNumber(1))),
+  limits: z.exactOptional(
+    z
+      .partialRecord(limitName, wholeNumber(1))
+      .check(
+        z.refine(
+          ({ headersTimeout = 1, requestTimeout = defaultServerLimits.requestTimeout }) =>
+            headersTimeout <= requestTimeout,
+          { error: "must not be above `requestTimeout`", path: ["headersTimeout"] },
+        ),
+      ),
+  ),
 };
 
 const serveOptions: Schema<ServeOptions> = z.strictObject({
@@ -100,7 +111,7 @@ export async function serve(
 ): Promise<RunningServer> {
   const checked = requireServeOptions(options);
   const { port = 8787, host = "127.0.0.1", drainDelay = 0, health } = checked;
-  const limits = { ...defaultServerLimits, ...checked.limits };
+  const limits = limitsWith(checked.limits);
   const answers = trackAnswers();
   let isClosing = false;
   const handle = toNodeHandler(gateway, { writeStall: limits.writeStall });
@@ -138,7 +149,7 @@ export async function serve(
       const isShorter = deadline.within(within);
       if (closing === undefined && drainDelay === 0) closing = shutDown(within);
       else if (closing === undefined) {
-        setTimeout(delay.resolve, Math.min(drainDelay, within));
+        systemClock.after(Math.min(drainDelay, within), delay.resolve);
         closing = delay.promise.then(() => shutDown(deadline.left()));
       } else if (isShorter && hasStopped) void closeGateway(within);
       else if (isShorter) delay.resolve();
@@ -147,11 +158,21 @@ export async function serve(
   };
 }
 
+/** The defaults, with `given` in place of them. Node refuses to wait longer for the headers than for the whole request. */
+function limitsWith(given: Partial<ServerLimits> = {}): ServerLimits {
+  const { headersTimeout, requestTimeout } = { ...defaultServerLimits, ...given };
+  return {
+    ...defaultServerLimits,
+    ...given,
+    headersTimeout: Math.min(headersTimeout, requestTimeout),
+  };
+}
+
 /** The time by which a shutdown must end. It can only move forward. */
 function createDeadline() {
   const passed = Promise.withResolvers<void>();
   let at = Number.POSITIVE_INFINITY;
-  let timer: NodeJS.Timeout | undefined;
+  let cancel = (): void => {};
   return {
     passed: passed.promise,
     /** Returns false if the deadline is already earlier. */
@@ -159,15 +180,15 @@ function createDeadline() {
       const next = performance.now() + milliseconds;
       if (next >= at) return false;
       at = next;
-      clearTimeout(timer);
-      timer = setTimeout(passed.resolve, milliseconds);
+      cancel();
+      cancel = systemClock.after(milliseconds, passed.resolve);
       return true;
     },
     /** Milliseconds until then. */
     left: () => Math.max(0, Math.ceil(at - performance.now())),
     cancel(): void {
       at = Number.NEGATIVE_INFINITY;
-      clearTimeout(timer);
+      cancel();
     },
   };
 }

@@ -7,7 +7,7 @@ export interface ServerLimits {
   readonly headerBytes: number;
   /** Header lines of one request. More is 431. */
   readonly headerCount: number;
-  /** The time for a request's headers, and for the whole request, to arrive. Later is 408. */
+  /** The time for a request's headers, and for the whole request, to arrive. Later is 408. The first isn't longer. */
   readonly headersTimeout: number;
   readonly requestTimeout: number;
   /** How long an idle connection stays open. */

@@ -12,6 +12,8 @@ describe("the options of the server", () => {
     [{ limits: 100 }, "limits"],
     [{ limits: { writestall: 1 } }, "limits.writestall"],
     [{ limits: { connections: 0 } }, "limits.connections"],
+    [{ limits: { headersTimeout: 9, requestTimeout: 8 } }, "limits.headersTimeout"],
+    [{ limits: { headersTimeout: 120_001 } }, "limits.headersTimeout"],
     [{ close: true }, "close"],
     [{ prot: 1 }, "prot"],
   ])("are refused when they are %j", async (options, path) => {
@@ -20,6 +22,17 @@ describe("the options of the server", () => {
       code: "invalid_configuration",
       problems: [{ path }],
     });
+  });
+
+  it("may have less time for a request than the headers have by default", async () => {
+    const server = await serve(handler, { port: 0, limits: { requestTimeout: 10_000 } });
+    await server.close();
+  });
+
+  it("name the range of a port", async () => {
+    await expect(serve(handler, { port: 65_536 })).rejects.toThrow(
+      "`port` must be a whole number from 0 to 65535.",
+    );
   });
 
   it.each([

@@ -32,25 +32,31 @@ function heldStream() {
 }
 
 describe("shutting down", () => {
-  it("stops listening, refuses further requests and lets an open stream end", async () => {
-    const stream = heldStream();
-    server = await serve(stream.handler, { port: 0 });
-    const client = await rawClient(server.url);
-    client.write(post("{}"));
-    stream.push("data: 1\n\n");
-    await client.until("data: 1");
+  it.each([
+    ["by default", {}],
+    ["within more than Node's longest timer", { closing: 3_000_000_000 }],
+  ])(
+    "stops listening, refuses further requests and lets an open stream end, %s",
+    async (_, limits) => {
+      const stream = heldStream();
+      server = await serve(stream.handler, { port: 0, limits });
+      const client = await rawClient(server.url);
+      client.write(post("{}"));
+      stream.push("data: 1\n\n");
+      await client.until("data: 1");
 
-    const closed = server.close();
-    client.write(post("{}"));
-    await expect(connects(server.url)).resolves.toBe(false);
+      const closed = server.close();
+      client.write(post("{}"));
+      await expect(connects(server.url)).resolves.toBe(false);
 
-    stream.push("data: 2\n\n");
-    stream.push(null);
-    const all = await client.closed();
-    expect(all).toMatch(/data: 2\n\n\r\n0\r\n\r\nHTTP\/1\.1 503 /);
-    expect(all).toMatch(/"code":"overloaded"/);
-    await closed;
-  });
+      stream.push("data: 2\n\n");
+      stream.push(null);
+      const all = await client.closed();
+      expect(all).toMatch(/data: 2\n\n\r\n0\r\n\r\nHTTP\/1\.1 503 /);
+      expect(all).toMatch(/"code":"overloaded"/);
+      await closed;
+    },
+  );
 
   it("closes its service within the same limit, and lets it finish its answers", async () => {
     const stream = heldStream();

@@ -45,23 +45,29 @@ async function untilPaused(produced: { readonly events: number }): Promise<numbe
 }
 
 describe("a client that does not read", () => {
-  it("pauses the producer, which goes on when the client reads again", async () => {
-    const total = 2_000;
-    const { handler, produced } = endlessStream(total);
-    server = await serve(handler, { port: 0 });
-    const client = await rawClient(server.url);
-    client.socket.pause();
-    client.write(post("{}", "/", "connection: close\r\n"));
-    const paused = await untilPaused(produced);
-    expect(paused).toBeGreaterThan(0);
-    // The system's buffers on both sides and our 64 KiB are far below 32 MB.
-    expect(paused).toBeLessThan(total / 2);
+  it.each([
+    ["30 seconds", {}],
+    ["more than Node's longest timer", { writeStall: 3_000_000_000 }],
+  ])(
+    "pauses the producer, which goes on when the client reads again within %s",
+    async (_, limits) => {
+      const total = 2_000;
+      const { handler, produced } = endlessStream(total);
+      server = await serve(handler, { port: 0, limits });
+      const client = await rawClient(server.url);
+      client.socket.pause();
+      client.write(post("{}", "/", "connection: close\r\n"));
+      const paused = await untilPaused(produced);
+      expect(paused).toBeGreaterThan(0);
+      // The system's buffers on both sides and our 64 KiB are far below 32 MB.
+      expect(paused).toBeLessThan(total / 2);
 
-    client.socket.resume();
-    const all = await client.closed();
-    expect(all.endsWith("\r\n0\r\n\r\n")).toBe(true);
-    expect(all.split("data: ").length - 1).toBe(total);
-  });
+      client.socket.resume();
+      const all = await client.closed();
+      expect(all.endsWith("\r\n0\r\n\r\n")).toBe(true);
+      expect(all.split("data: ").length - 1).toBe(total);
+    },
+  );
 
   it("is cut off when it leaves a stream unread beyond the write-stall limit (S40)", async () => {
     const { handler, produced } = endlessStream();

@@ -70,8 +70,8 @@ const fileSchema = z.strictObject({
   serve: z.exactOptional(
     z.strictObject({
       ...serveMembers,
-      drainDelay: z.exactOptional(wholeNumber(0).check(z.maximum(3_600))),
-      closeWithin: z.exactOptional(wholeNumber(1).check(z.maximum(3_600))),
+      drainDelay: z.exactOptional(wholeNumber(0, 3_600)),
+      closeWithin: z.exactOptional(wholeNumber(1, 3_600)),
       log: z.exactOptional(z.enum(["warnings", "requests"])),
     }),
   ),
