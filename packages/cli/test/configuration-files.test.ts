@@ -225,19 +225,26 @@ describe("variables of a configuration file", () => {
     },
   );
 
-  it.each(["${", "${}", "${1A}", "${A-b}", "${A", "${A B}", "${constructor.name}"])(
-    "are refused if mistyped: %s",
-    async (text) => {
-      const { problems } = await refusal(withPrefix(text));
-      expect(problems).toEqual([
-        {
-          path: "headerPrefix",
-          message:
-            "`headerPrefix` has a ${ that doesn't begin a variable: write ${NAME}, or $${ for a literal ${.",
-        },
-      ]);
-    },
-  );
+  it.each([
+    "${",
+    "${}",
+    "${1A}",
+    "${A-b}",
+    "${A",
+    "${A B}",
+    "${constructor.name}",
+    "${A:-${B}}",
+    "${A:-$${B}}",
+  ])("are refused if mistyped: %s", async (text) => {
+    const { problems } = await refusal(withPrefix(text));
+    expect(problems).toEqual([
+      {
+        path: "headerPrefix",
+        message:
+          "`headerPrefix` has a ${ that doesn't begin a variable: write ${NAME}, or $${ for a literal ${.",
+      },
+    ]);
+  });
 
   it("never read an object's own methods, change the syntax or become member names", async () => {
     expect((await refusal(withPrefix("${constructor}"))).message).toContain("uses constructor");

@@ -81,7 +81,10 @@ export function fillIn(data: unknown, environment: Environment): FilledIn {
 
 class TooLarge extends Error {}
 
-/** Null if a `${` doesn't start a variable. A variable without a value stays as written. */
+/**
+ * Null if a `${` doesn't start a variable, or is inside a default: that would end with the inner variable. A variable without
+ * a value stays as written.
+ */
 function replaceVariables(
   text: string,
   lookUp: (name: string, fallback: string | null) => string | null,
@@ -96,7 +99,8 @@ function replaceVariables(
     }
     const end = text.indexOf("}", at);
     const inner = end < 0 ? "" : text.slice(at + 2, end);
-    const [, name, fallback = null] = /^([A-Za-z_]\w{0,127})(?::-([\s\S]*))?$/.exec(inner) ?? [];
+    const [, name, fallback = null] =
+      /^([A-Za-z_]\w{0,127})(?::-((?!.*\$\{).*))?$/s.exec(inner) ?? [];
     if (name === undefined) return null;
     filled += text.slice(read, at) + (lookUp(name, fallback) ?? text.slice(at, end + 1));
     read = end + 1;
