@@ -93,6 +93,41 @@ it("imports models, aliases and limits of LiteLLM, and no secret", async () => {
   expect(checked).toMatchObject({ code: 0, errors: "" });
 });
 
+it("warns of values that it can't take over, and of an address without the path of the protocol", async () => {
+  const targets = Array.from(
+    { length: 17 },
+    (_, at) => `  - { model_name: many, litellm_params: { model: openai/m${at} } }`,
+  );
+  writeFileSync(
+    file,
+    `
+model_list:
+  - model_name: local
+    litellm_params: { model: ollama/llama3, api_base: "http://127.0.0.1:11434", rpm: "60", tpm: 1.5, weight: heavy }
+  - { model_name: half, litellm_params: { model: openai/half, input_cost_per_token: 0.000001, weight: 0 } }
+  - { model_name: text, litellm_params: { model: openai/text, input_cost_per_token: "1", output_cost_per_token: 1 } }
+${targets.join("\n")}
+litellm_settings: { max_budget: "100", budget_duration: 30d }
+`,
+  );
+  const { code, errors } = await runHere(["import", "litellm", file]);
+  expect(code).toBe(0);
+  for (const warning of [
+    "model_list[0].litellm_params.rpm was left out.",
+    "model_list[0].litellm_params.tpm was left out.",
+    "model_list[0].litellm_params.weight was left out.",
+    "model_list[0].litellm_params.api_base has no path in LiteLLM: let baseURL end in /v1.",
+    "model_list[1].litellm_params.weight was left out.",
+    "model_list[1].litellm_params.input_cost_per_token was left out.",
+    "model_list[2].litellm_params.input_cost_per_token was left out.",
+    "model_list[2].litellm_params.output_cost_per_token was left out.",
+    "model_name many has 17 deployments: the 17th and later were left out.",
+    "litellm_settings.max_budget was left out.",
+  ])
+    expect(errors).toContain(`warning: ${warning}`);
+  expect(errors).not.toContain("budget_duration");
+});
+
 it("rejects a file that isn't LiteLLM's, with its path", async () => {
   writeFileSync(file, "model_list: [{ model_name: x }]");
   expect(await runHere(["import", "litellm", file])).toMatchObject({

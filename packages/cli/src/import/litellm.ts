@@ -54,6 +54,9 @@ const periods: ReadonlyMap<unknown, string> = new Map([
 /** A name of an alias, or of a model of a virtual gateway. */
 const plainName = text((name) => /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name), "");
 
+/** The most that a virtual gateway takes. */
+const maxTargets = 16;
+
 interface Gateway {
   /** Tells deployments on one account from those on another. */
   readonly identity: string;
@@ -127,11 +130,17 @@ function addDeployment(
     warnings.push(`${path}.model ${printable(params.model)} was left out: it has no counterpart.`);
     return null;
   }
-  for (const member of Object.keys(params))
-    if (!understood.has(member)) warnings.push(`${path}.${printable(member)} was left out.`);
-  const gateway = gatewayOf(gateways, type, params, path, warnings);
   const { input_cost_per_token: input, output_cost_per_token: output } = params;
   const isPriced = typeof input === "number" && typeof output === "number";
+  const lost = new Set([
+    ...["rpm", "tpm", "weight"].filter((member) => !isCount(params[member])),
+    ...(params["weight"] === 0 ? ["weight"] : []),
+    ...(isPriced ? [] : ["input_cost_per_token", "output_cost_per_token"]),
+  ]);
+  for (const [member, given] of Object.entries(params))
+    if (!understood.has(member) || (lost.has(member) && given !== null))
+      warnings.push(`${path}.${printable(member)} was left out.`);
+  const gateway = gatewayOf(gateways, type, params, path, warnings);
   const prices = isPriced ? { input: perMillion(input), output: perMillion(output) } : {};
   const vendor = type === "azure" ? "openai" : type === "openai-compatible" ? "local" : type;
   const id = manyVendors.has(type) ? name : `${vendor}/${name}`;
@@ -168,7 +177,7 @@ function gatewayOf(
     key == null && withoutKey.has(type) ? null : variable(key, "api_key", `${prefix}_API_KEY`);
   if (type === "azure")
     notes.push(`${path}.api_base is the address of Azure: let baseURL end in /openai/v1.`);
-  if (type === "anthropic" && address !== null)
+  if ((type === "anthropic" || type === "ollama") && address !== null)
     notes.push(`${path}.api_base has no path in LiteLLM: let baseURL end in /v1.`);
   const options = {
     type,
@@ -211,12 +220,16 @@ function namesOf(
   const virtual = new Map<string, object>();
   for (const [name, targets] of deployments) {
     const [only, ...others] = targets;
+    if (targets.length > maxTargets)
+      warnings.push(
+        `model_name ${printable(name)} has ${targets.length} deployments: the ${maxTargets + 1}th and later were left out.`,
+      );
     if (tryRead(plainName, name).value === null)
       warnings.push(
         `model_name ${printable(name)} was left out: call ${targets.map(({ model }) => model).join(" or ")}.`,
       );
     else if (others.length > 0) {
-      virtual.set(name, { targets: targets.slice(0, 16), by: "weight" });
+      virtual.set(name, { targets: targets.slice(0, maxTargets), by: "weight" });
       aliases.set(name, `balanced/any/${name}`);
     } else if (only !== undefined) aliases.set(name, only.model);
   }
@@ -239,6 +252,8 @@ function budgetsOf(settings: Params, warnings: string[]): readonly object[] {
   const { max_budget: usd, budget_duration: duration, ...others } = settings;
   for (const name of Object.keys(others))
     warnings.push(`litellm_settings.${printable(name)} was left out.`);
+  if (usd != null && typeof usd !== "number")
+    warnings.push("litellm_settings.max_budget was left out.");
   if (typeof usd !== "number") return [];
   const period = duration == null ? "total" : periods.get(duration);
   if (period === undefined) {
