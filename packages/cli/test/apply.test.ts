@@ -118,6 +118,12 @@ describe("tollgate apply", () => {
     expect((await here(...file)).output).toBe("plan: 0 create, 0 update, 0 remove, 3 unchanged\n");
   });
 
+  it("changes nothing in a second run if a key has an empty set of aliases", async () => {
+    const file = fileOf("bare.yaml", { bare: { keys: { app: { user: "app", aliases: {} } } } });
+    await here(...file, "--yes", "--secrets-out", join(folder, "bare.secrets"));
+    expect((await here(...file)).output).toBe("plan: 0 create, 0 update, 0 remove, 1 unchanged\n");
+  });
+
   it("removes only what it made, and only with --prune", async () => {
     const file = fileOf("two.yaml", { two: team });
     await here(...file, "--yes", "--secrets-out", join(folder, "two.secrets"));

@@ -113,9 +113,10 @@ function desired(
 ): DesiredOrganization {
   return {
     id,
-    keys: Object.entries(keys).map(([name, { user, ...terms }]) => ({
+    keys: Object.entries(keys).map(([name, { user, aliases = null, ...terms }]) => ({
       models: null,
-      aliases: null,
+      // A gateway records an empty set as none.
+      aliases: Object.keys(aliases ?? {}).length === 0 ? null : aliases,
       leadingSystem: null,
       expiresAt: null,
       ...terms,
