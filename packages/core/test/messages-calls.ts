@@ -13,6 +13,8 @@ const usage = z.strictObject({
   output_tokens_details: z.strictObject({ thinking_tokens: z.number() }).nullable(),
   server_tool_use: z.null(),
   service_tier: z.string().nullable(),
+  inference_geo: z.null(),
+  speed: z.null(),
 });
 
 const block = z.discriminatedUnion("type", [
@@ -32,7 +34,9 @@ const stop = {
     .enum(["end_turn", "max_tokens", "stop_sequence", "tool_use", "refusal"])
     .nullable(),
   stop_sequence: z.string().nullable(),
-  stop_details: z.strictObject({ type: z.literal("refusal") }).nullable(),
+  stop_details: z
+    .strictObject({ type: z.literal("refusal"), category: z.null(), explanation: z.null() })
+    .nullable(),
   container: z.null(),
 };
 
@@ -43,6 +47,7 @@ const message = z.strictObject({
   model: z.string(),
   content: z.array(block),
   ...stop,
+  diagnostics: z.null(),
   usage,
   session_id: z.uuid(),
   turn_id: z.uuid(),

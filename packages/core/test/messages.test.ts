@@ -131,6 +131,8 @@ describe("the answer of POST /v1/messages", () => {
       output_tokens_details: { thinking_tokens: 20 },
       server_tool_use: null,
       service_tier: "standard",
+      inference_geo: null,
+      speed: null,
     });
   });
 

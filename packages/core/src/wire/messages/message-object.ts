@@ -16,8 +16,10 @@ export interface MessageHead {
 export interface Stop {
   readonly stop_reason: string;
   readonly stop_sequence: string | null;
-  readonly stop_details: { readonly type: "refusal" } | null;
+  readonly stop_details: typeof refusal | null;
 }
+
+const refusal = { type: "refusal", category: null, explanation: null } as const;
 
 /** A message with its content, as JSON text. */
 export function messageBody(
@@ -53,7 +55,7 @@ function messageStart({ id, model }: MessageHead) {
 }
 
 function ids({ sessionId, turnId }: MessageHead) {
-  return { container: null, session_id: sessionId, turn_id: turnId };
+  return { container: null, diagnostics: null, session_id: sessionId, turn_id: turnId };
 }
 
 export function stopOf({ parts, stopText }: Completion, reason: FinishReason): Stop {
@@ -61,7 +63,7 @@ export function stopOf({ parts, stopText }: Completion, reason: FinishReason): S
   return {
     stop_reason: refused ? "refusal" : stopReason(parts, reason, stopText !== undefined),
     stop_sequence: stopText ?? null,
-    stop_details: refused ? { type: "refusal" } : null,
+    stop_details: refused ? refusal : null,
   };
 }
 
@@ -95,6 +97,8 @@ export function usageObject(usage: Usage, serviceTier: string | undefined): obje
       reasoningTokens === undefined ? null : { thinking_tokens: reasoningTokens },
     server_tool_use: null,
     service_tier: serviceTier === undefined ? null : tierName(serviceTier),
+    inference_geo: null,
+    speed: null,
   };
 }
 
