@@ -251,3 +251,19 @@ it("works as before after idle connections are cut", async () => {
   proxy.cut();
   expect(await store.openStep(stepIntent("next"))).toMatchObject({ opened: true });
 });
+
+it("goes on after the application has dropped the prepared statements of its pool (F33)", async () => {
+  const pool = new pg.Pool({ connectionString: inject("postgresUrl"), max: 1 });
+  onTestFinished(() => pool.end());
+  const store = postgresStore({ pool }, { schema: freshSchema() });
+  onTestFinished(() => store.close());
+  await store.migrate();
+  await insertKey(store);
+  for (const id of ["first", "second"]) {
+    expect(await store.openStep(stepIntent(id))).toMatchObject({ opened: true });
+    await pool.query("DISCARD ALL");
+    expect(await store.settleStep(stepSettlement(id))).toMatchObject({ settled: true });
+    await pool.query("DISCARD ALL");
+    expect(await store.steps.get("acme", id)).toMatchObject({ outcome: "completed" });
+  }
+});

@@ -54,6 +54,12 @@ export function isLockTimeout(error: unknown): boolean {
 /** The server is starting, stopping, full or read-only. Another connection may reach it or its successor. */
 const unavailable = /^(08|57P|53|25006|25P0[34])/;
 
+/**
+ * The connection lacks a prepared statement, because the application or a pooler dropped it, and nothing ran. Its client
+ * would not prepare the statement again, so it is of no more use.
+ */
+const droppedStatement = "26000";
+
 /** Converts a client error during a statement. `commits` says whether the statement was one that commits. */
 export function queryFailure(thrown: unknown, commits: boolean): PostgresFailure {
   const message = thrown instanceof Error ? thrown.message : "the client failed";
@@ -70,6 +76,8 @@ export function queryFailure(thrown: unknown, commits: boolean): PostgresFailure
   const problem = `${message} (${state})`;
   if (rolledBack.has(state))
     return new PostgresFailure(problem, { isPassing: true }, state, tableOf(thrown));
+  if (state === droppedStatement)
+    return new PostgresFailure(problem, { isLost: true, isPassing: true }, state);
   if (unavailable.test(state))
     return new PostgresFailure(
       problem,
