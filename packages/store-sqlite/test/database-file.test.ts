@@ -164,6 +164,19 @@ it("rejects on a corrupt page and keeps running (F32)", async () => {
   await expect(store.openStep(stepIntent("third"))).rejects.toThrow("malformed");
 });
 
+it("finds the Steps of dead processes although one of them is damaged (F54)", async () => {
+  const client = openClient(temporaryFile());
+  const store = sqliteStore({ client });
+  await store.migrate();
+  await insertKey(store);
+  for (const id of ["damaged", "whole"]) await store.openStep(stepIntent(id));
+  client.exec(`UPDATE steps SET attempt_start = '{"a' WHERE id = 'damaged'`);
+  const lapsed = () => store.lapsedSteps({ at: 0, clock: "gateway", limit: 100 });
+  expect(await lapsed()).toMatchObject([{ step: { id: "whole" } }]);
+  await store.settleStep(stepSettlement("whole"));
+  await expect(lapsed()).rejects.toThrow("JSON");
+});
+
 it("stops admitting when the open file is removed, and does not create it again (F32)", async () => {
   const filename = temporaryFile();
   const store = await openStore(filename);

@@ -196,14 +196,26 @@ function* lapsedSteps(
 ): Script<readonly LapsedStep[]> {
   const at = yield* timeOf(dialect, query);
   const rows = yield* all(leaseStatements.lapsed, { at, limit: query.limit });
-  return rows.map((row) => {
-    const read = readRow(row);
-    return {
-      step: stepFromRow(row),
-      salt: read.bytesOrNull("salt") ?? new Uint8Array(),
-      outputTokens: read.integerOrNull("output_tokens"),
-    };
-  });
+  const steps: LapsedStep[] = [];
+  const failures: unknown[] = [];
+  for (const row of rows)
+    try {
+      steps.push(lapsedFromRow(row));
+    } catch (failure) {
+      failures.push(failure);
+    }
+  // A damaged Step must not keep the others open. Its error is thrown once only such Steps are left.
+  if (steps.length === 0 && failures.length > 0) throw failures[0];
+  return steps;
+}
+
+function lapsedFromRow(row: unknown): LapsedStep {
+  const read = readRow(row);
+  return {
+    step: stepFromRow(row),
+    salt: read.bytesOrNull("salt") ?? new Uint8Array(),
+    outputTokens: read.integerOrNull("output_tokens"),
+  };
 }
 
 /** The clocks of machines that share a database may differ, so leases can follow the database's clock. */
