@@ -116,7 +116,7 @@ export type GatewayEvent =
     }
   /** Once for every attempt, before its provider is asked. */
   | (ObservedAttempt & { readonly type: "attempt.started" })
-  /** Once for every attempt: its usage record, before it is durable. Another attempt may follow one that failed. */
+  /** Once for every attempt, unless its process died: its usage, before it is durable. Another may follow one that failed. */
   | (ObservedAttempt & Omit<AttemptEnd, "error"> & { readonly type: "attempt.ended" })
   | {
       readonly type: "step.settled";
