@@ -244,7 +244,8 @@ class StepExecution implements StepRun, Timed {
     if (this.isAbandoned || this.#goesOn || this.#ending !== null) return;
     this.#goesOn = this.#mayGoOn();
     this.isAbandoned = !this.#goesOn;
-    this.#reader?.left();
+    // A stream whose outcome is fixed only lacks its end.
+    if (!this.isEnding || !this.call.stream) this.#reader?.left();
     if (this.#goesOn) this.attempt.release();
     else this.#abandon();
   };
