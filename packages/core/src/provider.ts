@@ -40,7 +40,7 @@ export type { LongPromptPrice, Price, Rates, TierPrice } from "./domain/price.ts
 export { errorText, secretHeaders } from "./domain/provider-error-text.ts";
 export type { StateFields } from "./domain/provider-state.ts";
 export { isTierName } from "./domain/service-tier.ts";
-export { fittingDetails, isTokenCount, type UsageDetails } from "./domain/usage.ts";
+export { fittingDetails, isTokenCount, reportedCost, type UsageDetails } from "./domain/usage.ts";
 export { orAborted } from "./kernel/bounded-wait.ts";
 export { addChunk } from "./kernel/byte-chunks.ts";
 export { type Clock, systemClock } from "./kernel/clock.ts";

@@ -27,6 +27,7 @@ export {
   decodeCursor,
   defaultMaxScanned,
   encodeCursor,
+  foreignCursor,
   tieNumber,
 } from "./domain/cursor.ts";
 export type * from "./domain/evidence-leaf.ts";

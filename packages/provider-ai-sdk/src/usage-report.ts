@@ -1,16 +1,13 @@
 import type {
-  JSONObject,
   JSONValue,
   LanguageModelV3Usage,
   LanguageModelV4Usage,
   SharedV4ProviderMetadata,
 } from "@ai-sdk/provider";
-import { isTierName, type UsageReport } from "@tollgate/core/provider";
+import { isTierName, reportedCost, type UsageReport } from "@tollgate/core/provider";
 
 // No model reads or writes this much in one call: a larger number is an error.
 const maxTokens = 1_000_000_000;
-const maxUsd = 10_000;
-const nanoPerUsd = 1_000_000_000;
 
 /**
  * Converts the AI SDK's usage and service tier; null if it reported nothing. The AI SDK has no fields for a cost or for
@@ -36,7 +33,7 @@ export function usageReport(
     cacheWriteTokens,
     cacheWrite1hTokens: part(written1h, cacheWriteTokens),
     reasoningTokens: part(outputTokens.reasoning, completionTokens),
-    costNanoUsd: costOf(raw),
+    costNanoUsd: reportedCost(raw),
     serviceTier: tierIn(raw["service_tier"]) ?? tierOfMetadata(metadata),
     // The AI SDK doesn't count these.
     audioInputTokens: undefined,
@@ -46,21 +43,6 @@ export function usageReport(
   } satisfies Readonly<Record<keyof UsageReport, number | string | undefined>>;
   const reported = Object.entries(report).filter(([, figure]) => figure !== undefined);
   return reported.length === 0 ? null : Object.fromEntries(reported);
-}
-
-/** The cost of a call. With a key of the operator's own, OpenRouter reports its fee and the provider's charge apart. */
-function costOf({ cost, is_byok, cost_details }: JSONObject): number | undefined {
-  const charged = nanoUsd(cost);
-  if (is_byok !== true || charged === undefined) return charged;
-  const details = isObject(cost_details) ? cost_details : {};
-  const apart = nanoUsd(details["upstream_inference_cost"]);
-  return apart === undefined ? undefined : charged + apart;
-}
-
-/** US dollars in nanodollars, rounded up. More than 15 digits are noise of floating-point arithmetic. */
-function nanoUsd(usd: JSONValue | undefined): number | undefined {
-  if (typeof usd !== "number" || usd < 0 || usd > maxUsd) return undefined;
-  return Math.ceil(Number((usd * nanoPerUsd).toPrecision(15)));
 }
 
 function tierOfMetadata(metadata: SharedV4ProviderMetadata): string | undefined {

@@ -1,13 +1,11 @@
 import {
   fittingDetails,
   type Json,
+  reportedCost,
   type UsageDetails,
   type UsageReport,
 } from "@tollgate/core/provider";
 import { isObject, type JsonObject, membersOf, tierIn, tokenCount } from "@tollgate/provider-http";
-
-const maxUsd = 10_000;
-const nanoPerUsd = 1_000_000_000;
 
 /**
  * Converts an upstream's `usage` to one format: details are parts of the prompt and completion tokens. Negative, invalid
@@ -16,7 +14,7 @@ const nanoPerUsd = 1_000_000_000;
 export function usageReport(usage: Json | undefined, serviceTier?: Json): UsageReport | null {
   const members = isObject(usage) ? usage : {};
   const { promptTokens, completionTokens, ...details } = tokens(members);
-  const costNanoUsd = costOf(members);
+  const costNanoUsd = reportedCost(members);
   const tier = tierIn(serviceTier) ?? tierIn(members["service_tier"]);
   const report: Report = details;
   if (promptTokens !== undefined) report.promptTokens = promptTokens;
@@ -108,21 +106,4 @@ function withReasoning(
   // Gemini reports reasoning only in its total.
   if (reasoning === undefined) return isMore ? total - prompt : completion;
   return total === prompt + completion + reasoning ? completion + reasoning : completion;
-}
-
-/**
- * The cost of a call. If OpenRouter used a key of the operator's own for the provider behind it, `cost` is only its fee, and
- * what that provider charges is a figure apart.
- */
-function costOf({ cost, is_byok, cost_details }: JsonObject): number | undefined {
-  const charged = nanoUsd(cost);
-  if (is_byok !== true || charged === undefined) return charged;
-  const apart = nanoUsd(membersOf(cost_details)["upstream_inference_cost"]);
-  return apart === undefined ? undefined : charged + apart;
-}
-
-/** US dollars in nanodollars, rounded up. More than 15 digits are noise of floating-point arithmetic. */
-function nanoUsd(usd: Json | undefined): number | undefined {
-  if (typeof usd !== "number" || usd < 0 || usd > maxUsd) return undefined;
-  return Math.ceil(Number((usd * nanoPerUsd).toPrecision(15)));
 }

@@ -149,6 +149,11 @@ export function hold(limit: number): Hold {
   return { ...counter, unit: "tokens", mode: "hard", limit, amount: 10 };
 }
 
+/** A hold of one request on a pace of requests. */
+export function paceHold(): Hold {
+  return { ...hold(2_000_000), unit: "requests_pace", amount: 1_000, floor: 1_000_000 };
+}
+
 const attemptEnd: AttemptSettlement = {
   number: 1,
   outcome: "completed",

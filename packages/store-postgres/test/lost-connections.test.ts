@@ -8,6 +8,7 @@ import {
   insertKey,
   leafOf,
   owner,
+  paceHold,
   stepIntent,
   stepSettlement,
 } from "../../store-engine/test/step-intents.ts";
@@ -64,15 +65,11 @@ it.each(["before", "after"] as const)(
 
 it("returns the paces of a Step whose opening got no answer (F34)", async () => {
   const { store, proxy } = await openBehindProxy();
-  const pace = {
-    ...hold(2_000_000),
-    unit: "requests_pace",
-    amount: 1_000,
-    floor: 1_000_000,
-  } as const;
-  await store.openStep(stepIntent("first", [pace]));
+  await store.openStep(stepIntent("first", [paceHold()]));
   const happened = proxy.cutAt("opening of torn", "after");
-  const opening = await store.openStep(stepIntent("torn", [pace, { ...pace, budgetId: "second" }]));
+  const opening = await store.openStep(
+    stepIntent("torn", [paceHold(), { ...paceHold(), budgetId: "second" }]),
+  );
   await happened;
   expect(opening).toMatchObject({ opened: true, paces: [1_002_000, 1_001_000] });
 });

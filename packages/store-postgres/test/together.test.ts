@@ -5,6 +5,7 @@ import {
   hold,
   insertKey,
   owner,
+  paceHold,
   stepIntent,
   stepSettlement,
 } from "../../store-engine/test/step-intents.ts";
@@ -179,13 +180,7 @@ it("opens in few commits what a pace allows, although each Step arrives at its o
 
 it("settles a Step while another process has locked its pace of requests", async () => {
   const { schema, store } = await openOneStore();
-  const pace = {
-    ...hold(2_000_000),
-    unit: "requests_pace",
-    amount: 1_000,
-    floor: 1_000_000,
-  } as const;
-  await store.openStep(stepIntent("paced", [pace]));
+  await store.openStep(stepIntent("paced", [paceHold()]));
   await withClient(async (client) => {
     await client.query("BEGIN");
     await client.query(`SELECT FROM ${schema}.budget_counters FOR UPDATE`);

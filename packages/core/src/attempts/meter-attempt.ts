@@ -7,11 +7,11 @@ import {
   eachDetail,
   fittingDetails,
   isTokenCount,
+  maxPlausibleCost,
   noUsage,
   type Usage,
   type UsageBasis,
 } from "../domain/usage.ts";
-import { NANO_PER_USD } from "../kernel/nano-usd.ts";
 
 /** Everything observed during an attempt. */
 export interface AttemptObservation {
@@ -103,9 +103,6 @@ export function inputSoFar(
   const details = fittingDetails(reported, { promptTokens: reported.promptTokens });
   return { promptTokens, completionTokens: 0, totalTokens: promptTokens, ...details };
 }
-
-/** No call costs more than 10,000 US dollars. A larger number is an error of the provider. */
-const maxPlausibleCost = 10_000 * NANO_PER_USD;
 
 /**
  * The reported usage without implausible numbers, which count as not reported. A cost counts only after the answer is

@@ -37,7 +37,8 @@ export function tieNumber({ tie }: CursorPlace): number {
   throw foreignCursor();
 }
 
-function foreignCursor(): GatewayError {
+/** The error for a cursor that its list did not give. */
+export function foreignCursor(): GatewayError {
   return new GatewayError("invalid_argument", "`cursor` must be the `nextCursor` of this list.", {
     param: "cursor",
   });

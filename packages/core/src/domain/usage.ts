@@ -1,4 +1,5 @@
 import { namesOf } from "../kernel/names-of.ts";
+import { NANO_PER_USD } from "../kernel/nano-usd.ts";
 
 /** The parts of prompt and completion tokens. Each is present only if the provider reported it; 0 counts as reported. */
 export interface UsageDetails {
@@ -46,6 +47,28 @@ const maxTokens = 1_000_000_000;
 /** Whether a provider can have counted so many tokens in one call. Reported counts are checked before they are used. */
 export function isTokenCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= maxTokens;
+}
+
+/** No call costs more, in nanodollars. A larger cost is an error of the provider. */
+export const maxPlausibleCost = 10_000 * NANO_PER_USD;
+
+/**
+ * The cost of a call in nanodollars, rounded up, in the `usage` of an upstream that reports one. If OpenRouter used a key of
+ * the operator's own for the provider behind it, `cost` is only its fee, and what that provider charges is a figure apart.
+ * Undefined if a figure is missing, negative or above 10,000 US dollars.
+ */
+export function reportedCost(usage: Readonly<Record<string, unknown>>): number | undefined {
+  const charged = nanoUsd(usage["cost"]);
+  if (usage["is_byok"] !== true || charged === undefined) return charged;
+  const apart = nanoUsd(Object(usage["cost_details"])["upstream_inference_cost"]);
+  return apart === undefined ? undefined : charged + apart;
+}
+
+/** More than 15 digits are noise of floating-point arithmetic. */
+function nanoUsd(usd: unknown): number | undefined {
+  if (typeof usd !== "number") return undefined;
+  const cost = Number((usd * NANO_PER_USD).toPrecision(15));
+  return cost >= 0 && cost <= maxPlausibleCost ? Math.ceil(cost) : undefined;
 }
 
 /** Whether the provider counted the tokens, or the gateway estimated them. */
