@@ -44,7 +44,7 @@ export { fittingDetails, isTokenCount, reportedCost, type UsageDetails } from ".
 export { orAborted } from "./kernel/bounded-wait.ts";
 export { addChunk } from "./kernel/byte-chunks.ts";
 export { type Clock, systemClock } from "./kernel/clock.ts";
-export { isLarge, yieldToEventLoop } from "./kernel/event-loop.ts";
+export { createAfterReads, isLarge, yieldToEventLoop } from "./kernel/event-loop.ts";
 export { parseWithDigits } from "./kernel/json-guard.ts";
 export { parseUsd } from "./kernel/nano-usd.ts";
 export { isShallow } from "./kernel/returnable-json.ts";

@@ -1,5 +1,5 @@
 import { nextTick } from "node:process";
-import { type Clock, ProviderError } from "@tollgate/core/provider";
+import { type Clock, createAfterReads, ProviderError } from "@tollgate/core/provider";
 import type { Dispatcher, Pool } from "undici";
 import { connectTimeout, transportFailure } from "./failures.ts";
 
@@ -36,6 +36,8 @@ interface ExchangeBounds {
 const maxBufferedBytes = 65_536;
 const maxInterimResponses = 16;
 const lingerMs = 1_000;
+/** Events that arrived together are passed on together, whichever answers they belong to. */
+const afterReads = createAfterReads();
 
 /** One request and its answer. `dispatch` reports exactly when the request has a connection. */
 export class Exchange implements Dispatcher.DispatchHandler {
@@ -44,6 +46,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | null = null;
   #status: number | null = null;
   #head: AnswerHead | null = null;
+  /** The head is delivered. */
+  #isOpen = false;
   #chunks: Buffer[] = [];
   #bufferedBytes = 0;
   #received = 0;
@@ -158,7 +162,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #schedule(): void {
     if (this.#isScheduled || this.#isPaused || this.#isClosed) return;
     this.#isScheduled = true;
-    nextTick(() => this.#deliver());
+    const deliver = (): void => this.#deliver();
+    // A plain answer mostly comes in one read, and the gateway gathers those itself.
+    if (this.#isOpen) afterReads(deliver);
+    else nextTick(deliver);
   }
 
   #deliver(): void {
@@ -168,7 +175,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#head = null;
     this.#chunks = [];
     this.#bufferedBytes = 0;
-    if (head !== null) this.#receiver.head(head);
+    if (head !== null) {
+      this.#isOpen = true;
+      this.#receiver.head(head);
+    }
     if (chunks.length > 0 && !this.#isClosed) this.#receiver.data(chunks);
     if (this.#isPaused || this.#isClosed) return;
     this.#resumeSocket();
