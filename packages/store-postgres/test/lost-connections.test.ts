@@ -16,7 +16,7 @@ import { createDatabase } from "../src/database/database.ts";
 import { promised } from "../src/database/task.ts";
 import type { Driver } from "../src/driver/driver.ts";
 import { postgresStore } from "../src/index.ts";
-import { freshSchema, withClient } from "./databases.ts";
+import { freshSchema, poolQuerying, withClient } from "./databases.ts";
 
 const page = { cursor: null, limit: 100 };
 
@@ -263,4 +263,39 @@ it("goes on after the application has dropped the prepared statements of its poo
     await pool.query("DISCARD ALL");
     expect(await store.steps.get("acme", id)).toMatchObject({ outcome: "completed" });
   }
+});
+
+it("goes on after every connection of a pool has lost its prepared statements (F33)", async () => {
+  const pool = new pg.Pool({ connectionString: inject("postgresUrl") });
+  onTestFinished(() => pool.end());
+  const store = postgresStore({ pool }, { schema: freshSchema() });
+  onTestFinished(() => store.close());
+  await store.migrate();
+  await insertKey(store);
+  await store.openStep(stepIntent("first"));
+  // Each connection prepares the statement.
+  await Promise.all(Array.from({ length: 100 }, () => store.steps.get("acme", "first")));
+  const clients = await Promise.all(Array.from({ length: 10 }, () => pool.connect()));
+  for (const client of clients) await client.query("DISCARD ALL");
+  for (const client of clients) client.release();
+  expect(await store.steps.get("acme", "first")).toMatchObject({ outcome: null });
+});
+
+it("goes on after a pooler has moved it to a connection with statements of the same names (F33)", async () => {
+  const pool = new pg.Pool({ connectionString: inject("postgresUrl") });
+  onTestFinished(() => pool.end());
+  const prepared = new Set<string>();
+  const moving = poolQuerying(pool, (query) => (sent, answered) => {
+    const { name } = sent;
+    if (name === undefined || prepared.has(name)) return query(sent, answered);
+    prepared.add(name);
+    return query({ text: `PREPARE ${name} AS SELECT 1` }, () => query(sent, answered));
+  });
+  const store = postgresStore({ pool: moving }, { schema: freshSchema() });
+  onTestFinished(() => store.close());
+  await store.migrate();
+  await insertKey(store);
+  expect(await store.openStep(stepIntent("first"))).toMatchObject({ opened: true });
+  expect(await store.settleStep(stepSettlement("first"))).toMatchObject({ settled: true });
+  expect(prepared.size).toBeGreaterThan(0);
 });

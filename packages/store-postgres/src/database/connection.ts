@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { compileStatement, orderParameters, type SqlParameters } from "@tollgate/store-sql";
 import type { AcquiredClient } from "./acquire.ts";
 import type { PostgresQuery, PostgresResult } from "./client.ts";
-import { queryFailure } from "./failure.ts";
+import { isOfName, queryFailure } from "./failure.ts";
 import { postgresDialect } from "./postgres-dialect.ts";
 import { attempt, mapped, promised, type Receiver, type Task } from "./task.ts";
 import { columnTypes, toParameter } from "./values.ts";
@@ -38,39 +38,59 @@ export interface Connection {
 }
 
 /** The statements as this store sends them: in its schema, prepared or not. */
-export type Prepare = (text: string) => Prepared;
+export interface Statements {
+  get(text: string): Statement;
+  /**
+   * Sends them without names for a while. The prepared statements of a connection were dropped, so those of the others
+   * may be gone, too, and a call must not run into one such connection after the other.
+   */
+  avoidNames(): void;
+}
 
-interface Prepared {
+interface Statement {
   readonly query: Pick<PostgresQuery, "text" | "name">;
   readonly names: readonly string[];
 }
 
+/** How long statements then have no names: much longer than a call waits before it is repeated. Milliseconds. */
+const namelessFor = 10_000;
+
 /** Statement texts are constants, so this cache is bounded. */
-export function createPrepare(options: {
+export function createStatements(options: {
   readonly qualify: (text: string) => string;
   readonly namedStatements: boolean;
-}): Prepare {
-  const kept = new Map<string, Prepared>();
-  return (text) => {
-    const known = kept.get(text);
-    if (known) return known;
-    const compiled = compileStatement(options.qualify(text), postgresDialect);
-    const name = `tollgate_${createHash("sha256").update(compiled.text).digest("hex").slice(0, 32)}`;
-    const query = options.namedStatements ? { text: compiled.text, name } : { text: compiled.text };
-    const prepared = { query, names: compiled.names };
-    kept.set(text, prepared);
-    return prepared;
+}): Statements {
+  const kept = new Map<string, { readonly named: Statement; readonly nameless: Statement }>();
+  let namelessUntil = options.namedStatements ? 0 : Number.POSITIVE_INFINITY;
+  const compile = (original: string) => {
+    const { text, names } = compileStatement(options.qualify(original), postgresDialect);
+    const name = `tollgate_${createHash("sha256").update(text).digest("hex").slice(0, 32)}`;
+    const statement = {
+      named: { query: { text, name }, names },
+      nameless: { query: { text }, names },
+    };
+    kept.set(original, statement);
+    return statement;
+  };
+  return {
+    get(text) {
+      const { named, nameless } = kept.get(text) ?? compile(text);
+      return performance.now() < namelessUntil ? nameless : named;
+    },
+    avoidNames() {
+      namelessUntil = Math.max(namelessUntil, performance.now() + namelessFor);
+    },
   };
 }
 
 export function createConnection(
   { client, discard: lose }: AcquiredClient,
   {
-    prepare,
+    statements,
     qualify,
     commits,
   }: {
-    readonly prepare: Prepare;
+    readonly statements: Statements;
     readonly qualify: (text: string) => string;
     /** Whether each statement commits by itself. */
     readonly commits: boolean;
@@ -89,6 +109,7 @@ export function createConnection(
         else {
           const failure = queryFailure(error, mayCommit);
           if (failure.kind.isLost) lose();
+          if (isOfName(failure)) statements.avoidNames();
           told.reject(failure);
         }
       };
@@ -107,7 +128,7 @@ export function createConnection(
   const prepared =
     (text: string, parameters: SqlParameters): Task<PostgresResult> =>
     (receiver) => {
-      const { query, names } = prepare(text);
+      const { query, names } = statements.get(text);
       send({ ...query, values: valuesOf(names, parameters) }, commits)(receiver);
     };
   const rows: Connection["rows"] = (text, parameters) => mapped(prepared(text, parameters), rowsOf);
@@ -118,7 +139,7 @@ export function createConnection(
     rows,
     async each(text, names, parameters) {
       const values = parameters.flatMap((one) => valuesOf(names, one));
-      return promised(mapped(send({ ...prepare(text).query, values }, commits), rowsOf));
+      return promised(mapped(send({ ...statements.get(text).query, values }, commits), rowsOf));
     },
     async query(text, parameters, longest = queryTimeouts.list) {
       const compiled = compileStatement(qualify(text), postgresDialect);

@@ -6,7 +6,12 @@ import { byIndexes } from "../driver/commit-function.ts";
 import { createDriver, type Driver, type DriverTransport } from "../driver/driver.ts";
 import { createAcquire } from "./acquire.ts";
 import type { PostgresPool } from "./client.ts";
-import { type Connection, createConnection, createPrepare, queryTimeouts } from "./connection.ts";
+import {
+  type Connection,
+  createConnection,
+  createStatements,
+  queryTimeouts,
+} from "./connection.ts";
 import { isLockTimeout, PostgresFailure } from "./failure.ts";
 import { migrate, requireSchema } from "./migrate.ts";
 import { createRetry, type Repeatable, type RetryTiming } from "./retry.ts";
@@ -66,7 +71,7 @@ export function createDatabase(options: DatabaseOptions): Database {
   const { pool, schema, chance = realChance } = options;
   const qualify = createQualify(schema);
   const commit = commitIn(schema);
-  const prepare = createPrepare({ qualify, namedStatements: options.namedStatements });
+  const statements = createStatements({ qualify, namedStatements: options.namedStatements });
   const tryAgain = createRetry(chance);
   const pooled = createAcquire(pool);
   // The pool replaces an idle connection that breaks. Without a listener, its error event would end the host process.
@@ -85,7 +90,7 @@ export function createDatabase(options: DatabaseOptions): Database {
       pooled.acquire({
         resolve(client) {
           inUse++;
-          const connection = createConnection(client, { prepare, qualify, commits });
+          const connection = createConnection(client, { statements, qualify, commits });
           const end = (): void => {
             inUse--;
             client.release();

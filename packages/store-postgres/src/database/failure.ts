@@ -55,10 +55,15 @@ export function isLockTimeout(error: unknown): boolean {
 const unavailable = /^(08|57P|53|25006|25P0[34])/;
 
 /**
- * The connection lacks a prepared statement, because the application or a pooler dropped it, and nothing ran. Its client
- * would not prepare the statement again, so it is of no more use.
+ * The connection's prepared statements aren't those that its client knows, because the application or a pooler dropped
+ * them, or a pooler changed the connection. Nothing ran. The client would not notice, so it is of no more use.
  */
-const droppedStatement = "26000";
+const otherStatements: ReadonlySet<string> = new Set(["26000", "42P05"]);
+
+/** Whether a statement failed only because of its name. */
+export function isOfName(failure: PostgresFailure): boolean {
+  return failure.state !== null && otherStatements.has(failure.state);
+}
 
 /** Converts a client error during a statement. `commits` says whether the statement was one that commits. */
 export function queryFailure(thrown: unknown, commits: boolean): PostgresFailure {
@@ -76,7 +81,7 @@ export function queryFailure(thrown: unknown, commits: boolean): PostgresFailure
   const problem = `${message} (${state})`;
   if (rolledBack.has(state))
     return new PostgresFailure(problem, { isPassing: true }, state, tableOf(thrown));
-  if (state === droppedStatement)
+  if (otherStatements.has(state))
     return new PostgresFailure(problem, { isLost: true, isPassing: true }, state);
   if (unavailable.test(state))
     return new PostgresFailure(
