@@ -15,7 +15,7 @@ import {
 import { createDatabase } from "../src/database/database.ts";
 import { promised } from "../src/database/task.ts";
 import type { Driver } from "../src/driver/driver.ts";
-import { postgresStore } from "../src/index.ts";
+import { type PostgresPool, postgresStore } from "../src/index.ts";
 import { freshSchema, poolQuerying, withClient } from "./databases.ts";
 
 const page = { cursor: null, limit: 100 };
@@ -298,4 +298,32 @@ it("goes on after a pooler has moved it to a connection with statements of the s
   expect(await store.openStep(stepIntent("first"))).toMatchObject({ opened: true });
   expect(await store.settleStep(stepSettlement("first"))).toMatchObject({ settled: true });
   expect(prepared.size).toBeGreaterThan(0);
+});
+
+it("opens and settles every waiting Step after a connection was refused (F33)", async () => {
+  const pool = new pg.Pool({ connectionString: inject("postgresUrl") });
+  let refusals = 0;
+  const refusing: PostgresPool = {
+    on: (event, listener) => pool.on(event, listener),
+    off: (event, listener) => pool.off(event, listener),
+    connect(taken) {
+      if (refusals === 0) return pool.connect(taken);
+      refusals--;
+      setTimeout(taken, 5, new Error("connect ECONNREFUSED"), undefined);
+    },
+  };
+  const store = postgresStore({ pool: refusing }, { schema: freshSchema() });
+  onTestFinished(async () => {
+    await store.close();
+    await pool.end();
+  });
+  await store.migrate();
+  await insertKey(store);
+  const names = (of: string) => Array.from({ length: 200 }, (_, at) => `${of} ${at}`);
+  await Promise.all(names("old").map((name) => store.openStep(stepIntent(name))));
+  refusals = 3;
+  const settlements = names("old").map((name) => store.settleStep(stepSettlement(name)));
+  const openings = names("new").map((name) => store.openStep(stepIntent(name)));
+  const results = await Promise.allSettled([...settlements, ...openings]);
+  expect(results.filter(({ status }) => status === "rejected")).toEqual([]);
 });

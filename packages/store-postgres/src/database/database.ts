@@ -14,7 +14,7 @@ import {
 } from "./connection.ts";
 import { isLockTimeout, PostgresFailure } from "./failure.ts";
 import { migrate, requireSchema } from "./migrate.ts";
-import { createRetry, type Repeatable, type RetryTiming } from "./retry.ts";
+import { createPause, createRetry, type Repeatable, type RetryTiming } from "./retry.ts";
 import { createQualify } from "./schema-name.ts";
 import { ending, promised, type Task, taskOf } from "./task.ts";
 import { createTransaction, inTransaction, type Transaction, withSettings } from "./transaction.ts";
@@ -72,7 +72,8 @@ export function createDatabase(options: DatabaseOptions): Database {
   const qualify = createQualify(schema);
   const commit = commitIn(schema);
   const statements = createStatements({ qualify, namedStatements: options.namedStatements });
-  const tryAgain = createRetry(chance);
+  const pauseAfter = createPause(chance);
+  const tryAgain = createRetry(pauseAfter);
   const pooled = createAcquire(pool);
   // The pool replaces an idle connection that breaks. Without a listener, its error event would end the host process.
   const ignore = (): void => {};
@@ -150,6 +151,7 @@ export function createDatabase(options: DatabaseOptions): Database {
   const createdDriver = createDriver({
     commit,
     tryAgain,
+    pauseAfter,
     withConnection: (use) => lend(true, use),
     transact: transactByIndex,
   });

@@ -1,14 +1,13 @@
 import { expect, it } from "vitest";
 import { type FailureKind, PostgresFailure } from "./failure.ts";
-import { createRetry } from "./retry.ts";
+import { createPause, createRetry } from "./retry.ts";
 
 function attempts(failures: readonly Partial<FailureKind>[], evenIfDone = true) {
   const pauses: number[] = [];
   const seen: boolean[] = [];
-  const tryAgain = createRetry({
-    random: () => 0.5,
-    pause: async (milliseconds) => pauses.push(milliseconds),
-  });
+  const tryAgain = createRetry(
+    createPause({ random: () => 0.5, pause: async (milliseconds) => pauses.push(milliseconds) }),
+  );
   const result = tryAgain(
     async (isUnsure) => {
       const kind = failures[seen.length];

@@ -1,7 +1,7 @@
 import { PostgresFailure } from "./failure.ts";
 
 /** Retries of a failed call. */
-const maxRetries = 5;
+export const maxRetries = 5;
 /** Milliseconds before the first retry, doubled for each further one. */
 const firstDelay = 20;
 
@@ -26,11 +26,18 @@ export type Retry = <Result>(
   repeatable: Repeatable,
 ) => Promise<Result>;
 
+/** Waits before a retry, longer after each one that has been made. */
+export type PauseAfter = (retries: number) => Promise<unknown>;
+
+export function createPause({ random, pause }: RetryTiming): PauseAfter {
+  return (retries) => pause(firstDelay * 2 ** retries * (0.5 + random()));
+}
+
 /**
  * Runs work until it succeeds, fails for good, or is out of retries. `run` receives whether an earlier run may have
  * committed. A timeout is retried only once, so the caller hears within seconds.
  */
-export function createRetry({ random, pause }: RetryTiming): Retry {
+export function createRetry(pauseAfter: PauseAfter): Retry {
   return async (run, { evenIfDone, failure = null }) => {
     let isUnsure = false;
     let timeouts = 0;
@@ -45,7 +52,7 @@ export function createRetry({ random, pause }: RetryTiming): Retry {
         timeouts += kind.isTimeout ? 1 : 0;
         if (!kind.isPassing || (isUnsure && !evenIfDone)) throw error;
         if (repeats === maxRetries || timeouts > 1) throw error;
-        await pause(firstDelay * 2 ** repeats * (0.5 + random()));
+        await pauseAfter(repeats);
       }
     }
   };

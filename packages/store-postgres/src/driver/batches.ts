@@ -1,6 +1,7 @@
 import type { RowName } from "@tollgate/store-engine";
 import type { Connection } from "../database/connection.ts";
 import { PostgresFailure } from "../database/failure.ts";
+import { maxRetries, type PauseAfter } from "../database/retry.ts";
 import { ending, type Task } from "../database/task.ts";
 import type { Draft, Locks } from "./draft.ts";
 import { afterTimeout, isTimeout, type Lane, type Queued } from "./lane.ts";
@@ -86,6 +87,8 @@ interface QueuedDecision<One extends PreparedDecision<One>> extends Queued {
   heldBy: readonly RowName[];
   /** The largest batch that it may share. */
   readonly most: number;
+  /** How often a statement got no connection while it waited. */
+  refusals: number;
 }
 
 /** Changes in one statement. After a large batch failed, its decisions share small ones, so most don't run alone. */
@@ -114,6 +117,7 @@ export interface Batches<One extends PreparedDecision<One>> {
 /** Sends batches to the database. */
 export interface BatchTransport<One extends PreparedDecision<One>> {
   readonly withConnection: (use: (connection: Connection) => Task<void>) => Task<void>;
+  readonly pauseAfter: PauseAfter;
   /** Writes the drafts in one statement and answers each. */
   readonly send: (connection: Connection, drafts: readonly One[]) => Task<void>;
   readonly underWay: RunningDrafts;
@@ -126,6 +130,7 @@ export interface BatchTransport<One extends PreparedDecision<One>> {
  */
 export function createBatches<One extends PreparedDecision<One>>({
   withConnection,
+  pauseAfter,
   send,
   underWay,
   lane,
@@ -181,22 +186,28 @@ export function createBatches<One extends PreparedDecision<One>>({
     batch({
       resolve: () => queueMicrotask(end),
       reject(error) {
-        recover(error, { ...taken, run });
+        if (isTimeout(error)) queue = afterTimeout(queue, { run, latestRun });
+        if (taken.drafts) recover(error, taken.drafts);
+        else if (isTimeout(error)) isBorrowing = false;
+        else return waitForConnection(error, end);
         queueMicrotask(end);
       },
     });
   };
-  /** Runs the decisions of a failed batch in another way. Without `drafts`, it had no connection. */
-  const recover = (
-    error: unknown,
-    { drafts, run }: { readonly drafts: readonly One[] | null; readonly run: number },
-  ): void => {
-    if (!drafts) isBorrowing = false;
-    if (drafts && drafts.length > maxSmallBatchSize && !isOfAll(error))
+  /** Runs the decisions of a failed batch in another way. */
+  const recover = (error: unknown, drafts: readonly One[]): void => {
+    if (drafts.length > maxSmallBatchSize && !isOfAll(error))
       queue = [...drafts.map(({ waiting }) => queued(waiting, maxSmallBatchSize)), ...queue];
-    else for (const { waiting } of drafts ?? []) waiting.runAlone(failureOf(error, drafts));
-    if (isTimeout(error)) queue = afterTimeout(queue, { run, latestRun });
-    else if (!drafts) for (const { waiting } of queue.splice(0)) waiting.runAlone(error);
+    else for (const { waiting } of drafts) waiting.runAlone(failureOf(error, drafts));
+  };
+  /** Keeps the queue together for the next try: if all ran alone at once, too many would wait for a connection. */
+  const waitForConnection = (error: unknown, end: () => void): void => {
+    queue = afterRefusal(queue, error);
+    const retries = Math.max(0, ...queue.map(({ refusals }) => refusals - 1));
+    void pauseAfter(retries).then(() => {
+      isBorrowing = false;
+      end();
+    });
   };
   const dispatch = (): void => {
     if (queue.length === 0 || isHeldUp || isBorrowing) return;
@@ -239,7 +250,20 @@ function queued<One extends PreparedDecision<One>>(
   waiting: PendingDecision<One>,
   most: number,
 ): QueuedDecision<One> {
-  return { waiting, heldBy: [], most, timedOutAfter: null, reject: waiting.reject };
+  return { waiting, heldBy: [], most, refusals: 0, timedOutAfter: null, reject: waiting.reject };
+}
+
+/** Returns what stays in a queue after a statement got no connection. Each entry is tried as often as any other call. */
+function afterRefusal<One extends PreparedDecision<One>>(
+  queue: readonly QueuedDecision<One>[],
+  error: unknown,
+): QueuedDecision<One>[] {
+  const mayPass = error instanceof PostgresFailure && error.kind.isPassing;
+  return queue.filter((queued) => {
+    const stays = mayPass && queued.refusals++ < maxRetries;
+    if (!stays) queued.reject(error);
+    return stays;
+  });
 }
 
 /** The next batch. No draft of it locks a Session that a running draft locks. */

@@ -14,7 +14,7 @@ import {
 } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
 import { isLockTimeout, PostgresFailure } from "../database/failure.ts";
-import type { Repeatable, Retry } from "../database/retry.ts";
+import type { PauseAfter, Repeatable, Retry } from "../database/retry.ts";
 import { promised, type Task } from "../database/task.ts";
 import { askFetching } from "./ask-fetching.ts";
 import {
@@ -36,6 +36,7 @@ import { type ReadSet, recordReads } from "./read-set.ts";
 export interface DriverTransport {
   readonly commit: Commit;
   readonly tryAgain: Retry;
+  readonly pauseAfter: PauseAfter;
   /** Lends a connection whose statements commit one by one. */
   readonly withConnection: <Result>(use: (connection: Connection) => Task<Result>) => Task<Result>;
   /** Runs work in a transaction whose statements use indexes only. */
@@ -84,7 +85,7 @@ const maxStaleRounds = 2;
 const maxRounds = 20;
 
 export function createDriver(transport: DriverTransport): Driver {
-  const { commit, tryAgain, transact, withConnection } = transport;
+  const { commit, tryAgain, pauseAfter, transact, withConnection } = transport;
   const underWay = new RunningDrafts();
   const lane = new Lane();
   const known = createKnown();
@@ -133,7 +134,7 @@ export function createDriver(transport: DriverTransport): Driver {
         },
       });
     };
-  const batches = createBatches<Answering>({ withConnection, send, underWay, lane });
+  const batches = createBatches<Answering>({ withConnection, pauseAfter, send, underWay, lane });
   const together =
     (end: StepEnd) =>
     <Result>(decide: Decide<Result>): Task<DecisionOutcome<Result>> =>
