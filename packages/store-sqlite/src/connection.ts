@@ -9,7 +9,7 @@ import {
   type SqlParameters,
   type SqlValue,
 } from "@tollgate/store-sql";
-import { storeFailure } from "./failure.ts";
+import { isBusy, storeFailure } from "./failure.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
 
 /**
@@ -148,7 +148,7 @@ function prepareClient(client: SqliteClient): void {
   requireSqliteVersion(client);
   client.exec("PRAGMA busy_timeout = 0");
   client.exec(`PRAGMA page_size = ${pageSize}`);
-  const mode = readRow(client.prepare("PRAGMA journal_mode = WAL").get()).text("journal_mode");
+  const mode = readFirst(client, "PRAGMA journal_mode = WAL", "journal_mode");
   if (mode !== "wal" && mode !== "memory")
     throw storeFailure(`the database can't use a write-ahead log (its journal mode is ${mode})`);
   client.exec("PRAGMA synchronous = FULL");
@@ -158,10 +158,18 @@ function prepareClient(client: SqliteClient): void {
   client.exec(`PRAGMA wal_autocheckpoint = ${checkpointPages}`);
 }
 
+/** Reads the one column of a statement that may be the first to read the file. */
+function readFirst(client: SqliteClient, statement: string, column: string): string {
+  try {
+    return readRow(client.prepare(statement).get()).text(column);
+  } catch (error) {
+    if (isBusy(error)) throw error;
+    throw storeFailure(`can't open ${filePathOf(client) || "the database"}`, error);
+  }
+}
+
 function requireSqliteVersion(client: SqliteClient): void {
-  const version = readRow(client.prepare("SELECT sqlite_version() AS version").get()).text(
-    "version",
-  );
+  const version = readFirst(client, "SELECT sqlite_version() AS version", "version");
   const parts = version.split(".").map(Number);
   for (const [place, oldest] of minSqliteVersion.entries()) {
     const part = parts[place] ?? 0;

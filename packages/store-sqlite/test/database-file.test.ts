@@ -1,5 +1,6 @@
 import {
   closeSync,
+  mkdirSync,
   openSync,
   readFileSync,
   renameSync,
@@ -146,8 +147,19 @@ it("rejects a file that is not a database, and leaves it unchanged", async () =>
   const size = statSync(filename).size;
   const store = sqliteStore({ filename });
   onTestFinished(() => store.close());
-  await expect(store.migrate()).rejects.toThrow("not a database");
+  await expect(store.migrate()).rejects.toThrow(
+    `SQLite store: can't open ${filename}: file is not a database`,
+  );
   expect(statSync(filename).size).toBe(size);
+});
+
+it("names the file if SQLite can't open its write-ahead log", async () => {
+  const filename = temporaryFile();
+  await fillFile(filename);
+  mkdirSync(`${filename}-wal`);
+  const store = sqliteStore({ filename });
+  onTestFinished(() => store.close());
+  await expect(store.migrate()).rejects.toThrow(`SQLite store: can't open ${filename}`);
 });
 
 it("rejects on a corrupt page and keeps running (F32)", async () => {
