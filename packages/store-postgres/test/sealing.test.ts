@@ -76,15 +76,19 @@ async function withLateLeaf(
   });
 }
 
-it("seals such a leaf although its numbers began again, as after a restore or a failover", async () => {
+it.each([
+  { more: [], when: "" },
+  { more: ["third", "fourth", "fifth", "sixth"], when: ", and soon were beyond the last one" },
+])("seals such a leaf although its numbers began again, as after a restore$when", async (given) => {
   const { schema, store } = await openStore();
   for (const id of ["one", "two", "three", "four"]) await store.evidence.record(leaf(id));
   expect(await sealAll(store)).toHaveLength(4);
   await withClient((client) => client.query(`DROP SCHEMA ${schema} CASCADE`));
   await migrated(schema);
   await withLateLeaf(schema, async (insert, commit) => {
-    await store.evidence.record(leaf("second"));
-    expect(await sealAll(store)).toEqual(["second"]);
+    const ids = ["second", ...given.more];
+    for (const id of ids) await store.evidence.record(leaf(id));
+    expect(await sealAll(store)).toEqual(ids);
     await insert();
     await commit();
     expect(await sealAll(store)).toEqual(["late"]);

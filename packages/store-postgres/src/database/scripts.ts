@@ -72,9 +72,13 @@ const takers = `SELECT virtualtransaction AS taker FROM pg_locks
   WHERE locktype = 'relation' AND relation = CAST(:sequence AS regclass) AND mode = 'RowExclusiveLock'
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
-/** Taking numbers is enough of a right to read this view, but not to read the sequence itself. */
-const latest = `SELECT coalesce(max(last_value), 0) AS number FROM pg_sequences
-  WHERE schemaname = :schema AND sequencename = 'sequence'`;
+/**
+ * The last number, and which sequence of which running server it is from. Taking numbers is enough of a right to read this
+ * view, but not to read the sequence itself.
+ */
+const latest = `SELECT coalesce(max(last_value), 0) AS number, concat_ws(' ',
+    CAST(CAST(:sequence AS regclass) AS oid), extract(epoch FROM pg_postmaster_start_time())) AS source
+  FROM pg_sequences WHERE schemaname = :schema AND sequencename = 'sequence'`;
 
 /**
  * Says up to which number of the sequence every transaction has ended. Numbers are committed out of order: a number seen
@@ -83,17 +87,18 @@ const latest = `SELECT coalesce(max(last_value), 0) AS number FROM pg_sequences
 function createSettled(database: Pick<Database, "schema" | "read">): () => Promise<number> {
   const { schema } = database;
   const sequence = `${schema}.sequence`;
-  let [latestNumber, settled] = [0, 0];
+  let [source, settled] = ["", 0];
   let awaited: Taken | null = null;
 
   return () =>
     database.read(async (connection) => {
-      const number = readRow(await connection.get(latest, { schema })).integer("number");
+      const last = readRow(await connection.get(latest, { schema, sequence }));
+      const number = last.integer("number");
       const rows = await connection.all(takers, { sequence });
       const running = new Set(rows.map((row) => readRow(row).text("taker")));
-      // A restore or a failover took the sequence back: transactions take numbers again that had ended before.
-      if (number < latestNumber) [settled, awaited] = [0, null];
-      latestNumber = number;
+      // A restore or a failover may have taken the sequence back: transactions take numbers again that had ended before.
+      if (last.text("source") !== source) [settled, awaited] = [0, null];
+      source = last.text("source");
       if (awaited !== null && ![...awaited.by].some((taker) => running.has(taker))) {
         settled = Math.max(settled, awaited.number);
         awaited = null;
