@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { Store } from "@tollgate/core/store";
+import { createTestGateway } from "@tollgate/testing";
 import { expect, it, onTestFinished, vi } from "vitest";
 import {
   insertKey,
@@ -183,10 +184,26 @@ it("finds the Steps of dead processes although one of them is damaged (F54)", as
   await insertKey(store);
   for (const id of ["damaged", "whole"]) await store.openStep(stepIntent(id));
   client.exec(`UPDATE steps SET attempt_start = '{"a' WHERE id = 'damaged'`);
-  const lapsed = () => store.lapsedSteps({ at: 0, clock: "gateway", limit: 100 });
-  expect(await lapsed()).toMatchObject([{ step: { id: "whole" } }]);
+  const lapsed = (limit = 100) => store.lapsedSteps({ at: 0, clock: "gateway", limit });
+  for (const limit of [1, 2, 100])
+    expect(await lapsed(limit)).toMatchObject([{ step: { id: "whole" } }]);
   await store.settleStep(stepSettlement("whole"));
   await expect(lapsed()).rejects.toThrow("JSON");
+});
+
+it("recovers all other Steps at once although one of them is damaged (F54)", async () => {
+  const client = openClient(temporaryFile());
+  const store = sqliteStore({ client });
+  await store.migrate();
+  await insertKey(store);
+  const ids = Array.from({ length: 250 }, (_, at) => `step ${at}`);
+  await Promise.all(ids.map((id) => store.openStep(stepIntent(id))));
+  client.exec(`UPDATE steps SET attempt_start = '{"a' WHERE id = 'step 0'`);
+  const { gateway } = await createTestGateway({ store });
+  onTestFinished(() => gateway.close());
+  await expect(gateway.recover()).rejects.toThrow();
+  const open = client.prepare("SELECT id FROM steps WHERE outcome = 'open'").all();
+  expect(open).toEqual([{ id: "step 0" }]);
 });
 
 it("stops admitting when the open file is removed, and does not create it again (F32)", async () => {

@@ -385,8 +385,8 @@ async function recoverAll(context: GatewayContext): Promise<number> {
     const results = await Promise.all(lapsed.map((step) => recover(context, step)));
     const settled = results.filter(Boolean).length;
     recovered += settled;
-    // Without progress, the same page would come back.
-    if (lapsed.length < pageSize || settled === 0) return recovered;
+    // Without progress, the same page would come back. A short page may lack damaged Steps, so others may follow it.
+    if (settled === 0) return recovered;
     await yieldToEventLoop();
   }
 }

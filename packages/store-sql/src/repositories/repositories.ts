@@ -195,18 +195,21 @@ function* lapsedSteps(
   query: { readonly at: number; readonly clock: LeaseClock; readonly limit: number },
 ): Script<readonly LapsedStep[]> {
   const at = yield* timeOf(dialect, query);
-  const rows = yield* all(leaseStatements.lapsed, { at, limit: query.limit });
-  const steps: LapsedStep[] = [];
-  const failures: unknown[] = [];
-  for (const row of rows)
-    try {
-      steps.push(lapsedFromRow(row));
-    } catch (failure) {
-      failures.push(failure);
-    }
-  // A damaged Step must not keep the others open. Its error is thrown once only such Steps are left.
-  if (steps.length === 0 && failures.length > 0) throw failures[0];
-  return steps;
+  for (let limit = query.limit; ; limit *= 2) {
+    const rows = yield* all(leaseStatements.lapsed, { at, limit });
+    const steps: LapsedStep[] = [];
+    const failures: unknown[] = [];
+    for (const row of rows)
+      try {
+        steps.push(lapsedFromRow(row));
+      } catch (failure) {
+        failures.push(failure);
+      }
+    // Damaged Steps must not keep the others open. Their error is thrown once only such Steps are left.
+    if (steps.length > 0) return steps.slice(0, query.limit);
+    if (rows.length < limit && failures.length > 0) throw failures[0];
+    if (rows.length < limit) return steps;
+  }
 }
 
 function lapsedFromRow(row: unknown): LapsedStep {
