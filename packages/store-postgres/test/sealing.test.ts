@@ -76,15 +76,30 @@ async function withLateLeaf(
   });
 }
 
+const newSchema = async (schema: string): Promise<void> => {
+  await withClient((client) => client.query(`DROP SCHEMA ${schema} CASCADE`));
+  await migrated(schema);
+};
+/** As `pg_restore --data-only` into emptied tables. */
+const newData = (schema: string): Promise<unknown> =>
+  withClient((client) =>
+    client.query(`TRUNCATE ${schema}.leaves, ${schema}.sealed_leaves, ${schema}.checkpoints;
+      SELECT setval('${schema}.sequence', 1)`),
+  );
+
 it.each([
-  { more: [], when: "" },
-  { more: ["third", "fourth", "fifth", "sixth"], when: ", and soon were beyond the last one" },
+  { restore: newSchema, more: [], when: "" },
+  { restore: newData, more: [], when: " into the same tables" },
+  {
+    restore: newSchema,
+    more: ["third", "fourth", "fifth", "sixth"],
+    when: ", and soon were beyond the last one",
+  },
 ])("seals such a leaf although its numbers began again, as after a restore$when", async (given) => {
   const { schema, store } = await openStore();
   for (const id of ["one", "two", "three", "four"]) await store.evidence.record(leaf(id));
   expect(await sealAll(store)).toHaveLength(4);
-  await withClient((client) => client.query(`DROP SCHEMA ${schema} CASCADE`));
-  await migrated(schema);
+  await given.restore(schema);
   await withLateLeaf(schema, async (insert, commit) => {
     const ids = ["second", ...given.more];
     for (const id of ids) await store.evidence.record(leaf(id));

@@ -87,7 +87,7 @@ const latest = `SELECT coalesce(max(last_value), 0) AS number, concat_ws(' ',
 function createSettled(database: Pick<Database, "schema" | "read">): () => Promise<number> {
   const { schema } = database;
   const sequence = `${schema}.sequence`;
-  let [source, settled] = ["", 0];
+  let [source, latestNumber, settled] = ["", 0, 0];
   let awaited: Taken | null = null;
 
   return () =>
@@ -97,8 +97,8 @@ function createSettled(database: Pick<Database, "schema" | "read">): () => Promi
       const rows = await connection.all(takers, { sequence });
       const running = new Set(rows.map((row) => readRow(row).text("taker")));
       // A restore or a failover may have taken the sequence back: transactions take numbers again that had ended before.
-      if (last.text("source") !== source) [settled, awaited] = [0, null];
-      source = last.text("source");
+      if (last.text("source") !== source || number < latestNumber) [settled, awaited] = [0, null];
+      [source, latestNumber] = [last.text("source"), number];
       if (awaited !== null && ![...awaited.by].some((taker) => running.has(taker))) {
         settled = Math.max(settled, awaited.number);
         awaited = null;
