@@ -665,6 +665,13 @@ it("lists the valid types of a store", async () => {
 const insteadOf: ReadonlyMap<string, string> = new Map([
   ["store.typex", "store.type"],
   ["providers.openai.typex", "providers.openai.type"],
+it.each([
+  ["budgets", "budgets: [{ id: b, limit: { tokens: 1e16 }, period: day }]"],
+  ["serve", "serve: { port: -1e16 }"],
+])("reports a number out of every range once in %s", async (_where, line) => {
+  expect((await refusal(yamlText(`${small}${line}\n`))).problems).toHaveLength(1);
+});
+
   ["providers.own.typex", "providers.own.type"],
   ["providers.sim.typex", "providers.sim.type"],
   ["policy.rules[0].effectx", "policy.rules[0].effect"],
