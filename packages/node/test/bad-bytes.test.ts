@@ -84,6 +84,14 @@ describe("bytes that are not a well-formed request", () => {
     expect(seen).toEqual([]);
   });
 
+  it.each([2 ** 30 - 2, 2 ** 31, 2 ** 32, Number.MAX_SAFE_INTEGER])(
+    "accepts a limit of %i header lines",
+    async (headerCount) => {
+      const bytes = "GET /v1/x HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+      expect(await sendBytes(bytes, { limits: { headerCount } })).toMatch(/^HTTP\/1\.1 200 /);
+    },
+  );
+
   it("reads as many header lines as the limit", async () => {
     const lines = Array.from({ length: 19 }, (_, at) => `x-${at}: y\r\n`).join("");
     const bytes = `POST /v1/x HTTP/1.1\r\n${lines}content-length: 0\r\nhost: a\r\nconnection: close\r\n\r\n`;
