@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync } from "node:fs";
 import { extname, resolve } from "node:path";
 import type { LoadedConfiguration } from "./configuration/load-configuration.ts";
 import { CommandError } from "./failure.ts";
@@ -32,12 +32,8 @@ const names = endings.map((ending) => `tollgate.config${ending}`);
  * and a folder with only a misnamed file: without that file, everything would be permitted.
  */
 export function findConfiguration(directory: string, named: string | undefined): string | null {
-  if (named !== undefined) {
-    const path = resolve(directory, named);
-    if (!existsSync(path)) throw new CommandError(`configuration file not found: ${path}`);
-    return path;
-  }
-  const found = names.filter((name) => existsSync(resolve(directory, name)));
+  if (named !== undefined) return requireFile(resolve(directory, named));
+  const found = names.filter((name) => isEntry(resolve(directory, name)));
   const [first, second] = found;
   if (first === undefined) {
     refuseMisnamed(directory);
@@ -46,7 +42,18 @@ export function findConfiguration(directory: string, named: string | undefined):
   const hasData = found.some((name) => !/^\.m?[tj]s$/.test(extname(name)));
   if (second !== undefined && hasData)
     throw new CommandError(`${directory} has ${found.join(" and ")}: choose one with --config`);
-  return resolve(directory, first);
+  return requireFile(resolve(directory, first));
+}
+
+/** Whether a folder has an entry of this name, even if it is a broken link. */
+function isEntry(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+function requireFile(path: string): string {
+  if (existsSync(path)) return path;
+  const why = isEntry(path) ? " is a broken link" : "";
+  throw new CommandError(`configuration file not found: ${path}${why}`);
 }
 
 function refuseMisnamed(directory: string): void {

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these files name variables this way
 import { generateKeyPairSync } from "node:crypto";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Problem } from "@tollgate/core/schemas";
@@ -477,6 +477,15 @@ describe("finding a configuration file", () => {
     expect(inFolder(name).find).toThrow(`has ${name}, which Tollgate doesn't read`);
   });
 
+  it("names a broken link, named or in the folder", () => {
+    const { at, find } = inFolder();
+    const link = join(at, "tollgate.config.json");
+    symlinkSync(join(at, "missing.json"), link);
+    const message = `configuration file not found: ${link} is a broken link`;
+    expect(find).toThrow(message);
+    expect(() => findConfiguration(at, "tollgate.config.json")).toThrow(message);
+  });
+
   it("finds nothing in a folder of other files", () => {
     const { find } = inFolder(
       "tollgate.db",
@@ -656,6 +665,13 @@ it("lists the valid effects of a rule", async () => {
   ]);
 });
 
+it.each([
+  ["budgets", "budgets: [{ id: b, limit: { tokens: 1e16 }, period: day }]"],
+  ["serve", "serve: { port: -1e16 }"],
+])("reports a number out of every range once in %s", async (_where, line) => {
+  expect((await refusal(yamlText(`${small}${line}\n`))).problems).toHaveLength(1);
+});
+
 it("lists the valid types of a store", async () => {
   const { problems } = await refusal(yaml({ ...parsedSmall, store: { type: "mysql" } }));
   expect(problems[0]?.message).toMatch(/^`store\.type` must be one of \w+, \w+, \w+\.$/);
@@ -665,13 +681,6 @@ it("lists the valid types of a store", async () => {
 const insteadOf: ReadonlyMap<string, string> = new Map([
   ["store.typex", "store.type"],
   ["providers.openai.typex", "providers.openai.type"],
-it.each([
-  ["budgets", "budgets: [{ id: b, limit: { tokens: 1e16 }, period: day }]"],
-  ["serve", "serve: { port: -1e16 }"],
-])("reports a number out of every range once in %s", async (_where, line) => {
-  expect((await refusal(yamlText(`${small}${line}\n`))).problems).toHaveLength(1);
-});
-
   ["providers.own.typex", "providers.own.type"],
   ["providers.sim.typex", "providers.sim.type"],
   ["policy.rules[0].effectx", "policy.rules[0].effect"],
