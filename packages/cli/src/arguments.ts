@@ -1,5 +1,6 @@
 import { parseDuration } from "@tollgate/core";
 import { parseUsd } from "@tollgate/core/provider";
+import { administrationSchemas, tryRead } from "@tollgate/core/schemas";
 import { type Command, InvalidArgumentError } from "commander";
 import { CommandError } from "./failure.ts";
 import { printable } from "./table.ts";
@@ -16,8 +17,7 @@ export function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER) {
 
 /** Checks an ISO 8601 time and returns it unchanged. */
 export function isoTime(text: string): string {
-  const isTime = /^\d{4}-\d{2}-\d{2}(?:T.*(?:Z|[+-]\d{2}:\d{2}))?$/.test(text);
-  if (isTime && !Number.isNaN(Date.parse(text))) return text;
+  if (tryRead(administrationSchemas["changes.list"].shape.from, text).value !== null) return text;
   throw new InvalidArgumentError("It must be a time such as 2026-01-31 or 2026-01-31T12:00:00Z.");
 }
 

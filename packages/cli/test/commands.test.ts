@@ -310,6 +310,8 @@ describe("what goes wrong", () => {
       ["rate-limits", "update", "x"],
       "pass exactly one of --requests, --tokens and --concurrent-steps",
     ],
+    ["a day that no month has", ["steps", "--from", "2026-02-30"], "a time such as"],
+    ["an hour of one digit", ["steps", "--from", "2026-02-03T1:00Z"], "a time such as"],
     [
       "steps correct without a correction",
       ["steps", "correct", "x", "--organization", "acme", "--reason", "the invoice"],
