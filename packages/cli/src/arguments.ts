@@ -67,6 +67,15 @@ export function oneOf<Word extends string>(...words: readonly Word[]) {
   };
 }
 
+/** As `oneOf`, for an option that can be repeated. */
+export function someOf<Word extends string>(...words: readonly Word[]) {
+  const parse = oneOf(...words);
+  return (text: string, before: readonly Word[] | undefined): readonly Word[] => [
+    ...(before ?? []),
+    parse(text),
+  ];
+}
+
 /** Collects the values of an option that can be repeated. */
 export function repeated(text: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), text];

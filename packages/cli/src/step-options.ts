@@ -1,6 +1,6 @@
 import { endpointNames, type StepFilter } from "@tollgate/core";
 import { type Command, InvalidArgumentError } from "commander";
-import { oneOf, repeated, timeRange, withPair } from "./arguments.ts";
+import { repeated, someOf, timeRange, withPair } from "./arguments.ts";
 
 /** The filter options of commands on Steps. */
 export interface StepOptions
@@ -13,9 +13,9 @@ export interface ClassOptions {
   readonly classUpTo?: string;
 }
 
-const ownerships = oneOf("platform", "customer");
-const endpoints = oneOf(...endpointNames);
-const outcomes = oneOf("completed", "failed", "cancelled", "interrupted", "open");
+const ownerships = someOf("platform", "customer");
+const endpoints = someOf(...endpointNames);
+const outcomes = someOf("completed", "failed", "cancelled", "interrupted", "open");
 
 /** Adds the filters of Steps and activity. */
 export function stepOptions(command: Command): Command {
@@ -23,7 +23,7 @@ export function stepOptions(command: Command): Command {
     .option("--session <id>", "only this Session (repeatable)", repeated)
     .option("--turn <id>", "only this Turn (repeatable)", repeated)
     .option("--decision <id>", "only this policy decision (repeatable)", repeated)
-    .option("--endpoint <endpoint>", "only this endpoint", endpoints)
+    .option("--endpoint <endpoint>", "only this endpoint (repeatable)", endpoints)
     .option("--vendor <name>", "only models of this vendor (repeatable)", repeated)
     .option("--host <name>", "only this upstream host (repeatable)", repeated)
     .option("--metadata <name=value>", "only with this metadata pair (repeatable)", pairs);
@@ -43,7 +43,7 @@ function pairs(
 export function outcomeOption(command: Command): Command {
   return command.option(
     "--outcome <outcome>",
-    "only this outcome: completed, failed, cancelled, interrupted or open",
+    "only this outcome: completed, failed, cancelled, interrupted or open (repeatable)",
     outcomes,
   );
 }

@@ -46,6 +46,9 @@ it("show rejections by a budget, with the needed and remaining amounts", async (
   );
   for (const by of ["price", "none"])
     expect(page.parse(await runJsonIn(apart, ...list, by)).data).toEqual([]);
+  const either = await runJsonIn(apart, ...list, "budget", "--refused", "price");
+  expect(page.parse(either).data).toHaveLength(1);
+  expect(await runIn(apart, [...list, "budget", "--refused", "none"])).toMatchObject({ code: 2 });
   expect(await runIn(apart, [...list, "weather"])).toMatchObject({ code: 2 });
 }, 60_000);
 
@@ -57,6 +60,18 @@ describe("the commands", () => {
     const second = page.parse(await runJsonIn(folder, "activity", "list", "--cursor", cursor));
     expect(second).toMatchObject({ data: [{ organizationId: "acme" }], nextCursor: null });
     expect(second.data[0]?.id).not.toBe(first.data[0]?.id);
+  });
+
+  it.each([
+    ["steps", "outcome", "completed", "failed"],
+    ["steps", "endpoint", "chat_completions", "embeddings"],
+    ["activity", "connection", "platform", "customer"],
+    ["changes", "kind", "key.created", "connection.set"],
+  ])("list %s with any of the values of a repeated --%s", async (noun, option, some, other) => {
+    const { data } = page.parse(await runJsonIn(folder, noun, `--${option}`, some));
+    expect(data).not.toEqual([]);
+    const repeated = [`--${option}`, some, `--${option}`, other];
+    expect(page.parse(await runJsonIn(folder, noun, ...repeated)).data).toEqual(data);
   });
 
   it("read only one organization when it is named", async () => {
@@ -295,6 +310,8 @@ describe("what goes wrong", () => {
       "pass either the id of a key",
     ],
     ["keys rotate --overlap", ["keys", "rotate", "x", "--overlap", "soon"], "a duration such as"],
+    ["a day that no month has", ["steps", "--from", "2026-02-30"], "a time such as"],
+    ["an hour of one digit", ["steps", "--from", "2026-02-03T1:00Z"], "a time such as"],
     [
       "keys update without a change",
       ["keys", "update", "x", "--organization", "acme"],
@@ -310,8 +327,6 @@ describe("what goes wrong", () => {
       ["rate-limits", "update", "x"],
       "pass exactly one of --requests, --tokens and --concurrent-steps",
     ],
-    ["a day that no month has", ["steps", "--from", "2026-02-30"], "a time such as"],
-    ["an hour of one digit", ["steps", "--from", "2026-02-03T1:00Z"], "a time such as"],
     [
       "steps correct without a correction",
       ["steps", "correct", "x", "--organization", "acme", "--reason", "the invoice"],

@@ -2,8 +2,9 @@ import type { ChangeFilter, ChangeRecord, DecisionFilter, DecisionRecord } from 
 import { changeKinds } from "@tollgate/core/administration";
 import type { Command } from "commander";
 import { listAction, recordAction } from "../actions.ts";
-import { listCommand, oneOf, recordCommand, repeated, timeRange } from "../arguments.ts";
+import { listCommand, oneOf, recordCommand, repeated, someOf, timeRange } from "../arguments.ts";
 import { exportAction, exportCommand } from "../export-command.ts";
+import { CommandError } from "../failure.ts";
 import { type ClassOptions, ownerOptions, withClasses } from "../step-options.ts";
 import type { Column } from "../table.ts";
 import { amount } from "../usd.ts";
@@ -25,7 +26,7 @@ const columns: readonly Column<DecisionRecord>[] = [
 ];
 
 const effects = oneOf("permit", "deny");
-const refusals = oneOf("any", "none", "budget", "rate_limit", "price", "connection");
+const refusals = someOf("any", "none", "budget", "rate_limit", "price", "connection");
 
 /** Describes in one cell why a permitted request was rejected. */
 function described(refusal: NonNullable<DecisionRecord["refusal"]>): string {
@@ -56,9 +57,10 @@ interface Options
 /** Converts `--refused` to the gateway's filter. */
 function refusedOf(refused: Options["refused"]): Pick<DecisionFilter, "refused" | "refusal"> {
   if (refused === undefined) return {};
-  return refused === "any" || refused === "none"
-    ? { refused: refused === "any" }
-    : { refusal: refused };
+  const refusal = refused.filter((by) => by !== "any" && by !== "none");
+  if (refusal.length === refused.length) return { refusal };
+  if (refused.length > 1) throw new CommandError("pass any or none as the only --refused", 2);
+  return { refused: refused[0] === "any" };
 }
 
 export function defineDecisions(program: Command): void {
@@ -85,7 +87,7 @@ function filtered(command: Command): Command {
     .option("--effect <effect>", "only this effect: permit or deny", effects)
     .option(
       "--refused <by>",
-      "only rejected by: budget, rate_limit, price or connection; any or none",
+      "only rejected by: budget, rate_limit, price or connection; any or none (repeatable)",
       refusals,
     )
     .option("--rule <id>", "only determined by this rule (repeatable)", repeated);
@@ -100,12 +102,14 @@ const changeColumns: readonly Column<ChangeRecord>[] = [
   { heading: "facts", of: (change) => JSON.stringify(change.facts) },
 ];
 
-const kinds = oneOf(...changeKinds);
+const kinds = someOf(...changeKinds);
 
 export function defineChanges(program: Command): void {
   const noun = program.command("changes").description("administrative changes and their actors");
   const list = listCommand(noun, "list administrative changes, newest first");
-  timeRange(list.option("--kind <kind>", "only this kind, such as key.revoked", kinds)).action(
+  timeRange(
+    list.option("--kind <kind>", "only this kind, such as key.revoked (repeatable)", kinds),
+  ).action(
     listAction<Omit<ChangeFilter, "organizationId">, ChangeRecord>(
       ({ changes }, filter, page) => changes.list(filter, page),
       changeColumns,
