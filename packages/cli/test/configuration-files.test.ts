@@ -334,12 +334,12 @@ describe("an invalid configuration file", () => {
     ["an alias further in", "store: &a [{ x: [*a] }]\n", "An alias is inside its own anchor"],
     ["an unknown alias", "store: *nothing\n", "An alias has no anchor before it (line 1 column 8)"],
     ["an alias as a name", "a: &a x\n*a : 1\n", "line 2 column 1: non string key"],
-    ["a list", "- 1\n", "must be an object"],
+    ["a list", "- 1\n", "The file must be an object."],
     ["nothing", "", "`store` is required"],
-    ["text", "hello", "must be an object"],
+    ["text", "hello", "The file must be an object."],
     ["a merge key", `x: &x { a: 1 }\nlimits: { <<: *x }\n`, "Unknown option: x."],
     ["deep nesting", "[".repeat(50_000), "YAML"],
-    ["levels", `${"[".repeat(100)}${"]".repeat(100)}`, "more than 32 levels"],
+    ["levels", `a: ${"[".repeat(100)}${"]".repeat(100)}`, "more than 32 levels"],
   ])("is refused: %s", async (_, text, words) => {
     const file = yamlText(text);
     const { message } = await refusal(file);

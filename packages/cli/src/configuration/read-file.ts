@@ -7,13 +7,16 @@ const maxBytes = 1_048_576;
 const maxAliases = 1_000;
 
 /**
- * Reads a JSON or YAML file as data. Errors give the position and never quote the text, which may contain a secret.
+ * Reads a JSON or YAML file as an object; null if it is empty. Errors give the position and never quote the text, which may
+ * contain a secret.
  * @throws ConfigurationError if the file can't be read, is larger than 1 MiB or isn't UTF-8. Also for wrong syntax, a
- * repeated member, an alias inside its own anchor, or more than 1,000 aliases
+ * repeated member, an alias inside its own anchor, more than 1,000 aliases, or a list or a value instead of an object
  */
-export async function readDataFile(file: string): Promise<unknown> {
+export async function readDataFile(file: string): Promise<object | null> {
   const text = await readText(file);
-  return /\.json$/i.test(file) ? parseJson(file, text) : parseYaml(file, text);
+  const value = /\.json$/i.test(file) ? parseJson(file, text) : await parseYaml(file, text);
+  if (typeof value === "object" && !Array.isArray(value)) return value;
+  throw fileProblem(file, "The file must be an object.");
 }
 
 async function readText(file: string): Promise<string> {
