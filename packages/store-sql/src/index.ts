@@ -9,7 +9,7 @@ export { counterFromRow, counterToRow, moveToRow } from "./rows/budget-row.ts";
 export { claimKeyToRow } from "./rows/claim-row.ts";
 export { decisionColumns, decisionFromRow, decisionToRow, verdictOf } from "./rows/decision-row.ts";
 export { snakeCase } from "./rows/describe-row.ts";
-export { errorToRow } from "./rows/error-row.ts";
+export { errorRows } from "./rows/error-row.ts";
 export { leafToRow } from "./rows/leaf-row.ts";
 export { partToRow } from "./rows/part-row.ts";
 export { readRow } from "./rows/row-reader.ts";

@@ -5,7 +5,7 @@ import { keyRows } from "./rows/key-row.ts";
 import { leafColumns } from "./rows/leaf-row.ts";
 import { sessionColumns } from "./rows/session-row.ts";
 import { stepReadColumns } from "./rows/step-row.ts";
-import { usageColumns } from "./rows/usage-row.ts";
+import { usageRows } from "./rows/usage-row.ts";
 import type { PagedList } from "./select-page.ts";
 
 const newestFirst = {
@@ -82,7 +82,7 @@ export const lists = {
     name: "usage",
     table: "usage_hours",
     byOrganization: true,
-    columns: usageColumns,
+    columns: usageRows.columns,
     order: "hour",
     direction: "ASC",
     tie: { column: "id", direction: "ASC", type: "text" },

@@ -9,7 +9,7 @@ import {
 } from "./rows/claim-row.ts";
 import { correctionColumns, correctionToRow } from "./rows/correction-row.ts";
 import { decisionColumns, decisionToRow } from "./rows/decision-row.ts";
-import { errorColumns, errorToRow } from "./rows/error-row.ts";
+import { errorRows } from "./rows/error-row.ts";
 import { leafColumns, leafToRow } from "./rows/leaf-row.ts";
 import { partColumns, partToRow } from "./rows/part-row.ts";
 import {
@@ -26,7 +26,7 @@ import {
   stepColumns,
   stepToRow,
 } from "./rows/step-row.ts";
-import { usageColumns, usageToRow } from "./rows/usage-row.ts";
+import { usageRows } from "./rows/usage-row.ts";
 import { insertInto, type SqlParameters } from "./statement.ts";
 
 /** One way to write rows of a table. */
@@ -81,7 +81,7 @@ export const writes = {
   forgottenClaim: update("claims", ofClaim, ["state", "model", "headers", "body"]),
   part: insertion("insert", "transcript_parts", partColumns),
   erasedPart: update("transcript_parts", ofPart, ["content", "salt"]),
-  error: insertion("insert", "attempt_errors", errorColumns),
+  error: insertion("insert", "attempt_errors", errorRows.columns),
   erasedError: update("attempt_errors", ofError, ["content", "salt"]),
   erasure: rowWrite("set", "erasures", ["organization_id"], ["organization_id", "updated"]),
   decision: insertion("note", "decisions", decisionColumns, "sequence"),
@@ -89,7 +89,7 @@ export const writes = {
   hold: insertion("insert", "holds", holdRows.columns),
   settledHold: update("holds", ofHold, ["settled"]),
   correction: insertion("insert", "corrections", correctionColumns, "sequence"),
-  usageHour: insertion("note", "usage_hours", usageColumns),
+  usageHour: insertion("note", "usage_hours", usageRows.columns),
   leaf: insertion("insert", "leaves", leafColumns, "sequence"),
 } as const satisfies Readonly<Record<string, RowWrite>>;
 
@@ -196,7 +196,7 @@ export function rowsOf(operation: RowOperation, sequence: number): readonly Name
     case "insert part":
       return [["part", partToRow(operation.row)]];
     case "insert error":
-      return [["error", errorToRow(operation.row)]];
+      return [["error", errorRows.toRow(operation.row)]];
     case "erase session":
       return erasedRows(operation.row);
     case "mark erased": {
@@ -216,7 +216,7 @@ export function rowsOf(operation: RowOperation, sequence: number): readonly Name
     case "insert correction":
       return [["correction", correctionToRow(operation.row, sequence)]];
     case "insert usage":
-      return [["usageHour", usageToRow(operation.row)]];
+      return [["usageHour", usageRows.toRow(operation.row)]];
     case "insert leaf":
       return [["leaf", leafToRow(operation.row, sequence)]];
   }

@@ -10,7 +10,7 @@ import {
 import {
   decisionToRow,
   endToRow,
-  errorToRow,
+  errorRows,
   type KnownRows,
   leafToRow,
   nextAttemptToRow,
@@ -77,7 +77,7 @@ function apply(
     case "insert part":
       return insert(target, writes.part.statement, partToRow(operation.row));
     case "insert error":
-      return insert(target, writes.error.statement, errorToRow(operation.row));
+      return insert(target, writes.error.statement, errorRows.toRow(operation.row));
     case "insert decision":
     case "claim decision": {
       const { owner, decision } = operation.row;

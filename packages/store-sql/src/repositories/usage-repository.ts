@@ -4,7 +4,7 @@ import type { SqlDialect } from "../dialect.ts";
 import { lists } from "../lists.ts";
 import { readRow } from "../rows/row-reader.ts";
 import { type UnfoldedPaths, unfoldedFromRow } from "../rows/summed-row.ts";
-import { usageFromRow, usageToRow } from "../rows/usage-row.ts";
+import { usageRows } from "../rows/usage-row.ts";
 import { all, anyway, get, run, type ScriptDatabase } from "../script.ts";
 import { cursorAt, pageOf, selectPage } from "../select-page.ts";
 import { unfoldedSteps } from "../summary-page.ts";
@@ -54,7 +54,7 @@ export function createUsageRepository(
             ? yield* run(statements.first, { organization_id, mark })
             : yield* run(statements.next, { organization_id, mark, after });
         if (moved === 0) return false;
-        for (const hour of hours) yield* run(writes.usageHour.statement, usageToRow(hour));
+        for (const hour of hours) yield* run(writes.usageHour.statement, usageRows.toRow(hour));
         return true;
       }, anyway),
     async hours(asked, paging) {
@@ -62,7 +62,7 @@ export function createUsageRepository(
       const where = conditions.ofUsage(asked);
       const { text, parameters } = selectPage(lists.usage, where, paging, dialect);
       const rows = await database.read(() => all(text, parameters));
-      return pageOf(lists.usage, rows, paging.limit, usageFromRow);
+      return pageOf(lists.usage, rows, paging.limit, usageRows.fromRow);
     },
   };
 }

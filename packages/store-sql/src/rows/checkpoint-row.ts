@@ -1,6 +1,6 @@
 import type { Checkpoint, SealedLeaf } from "@tollgate/core/store";
 import { describeRow } from "./describe-row.ts";
-import { leafFromRow } from "./leaf-row.ts";
+import { leafColumns, leafFromRow } from "./leaf-row.ts";
 import { readRow } from "./row-reader.ts";
 
 /** The rows of checkpoints. */
@@ -13,15 +13,10 @@ export const checkpointRows = describeRow<Checkpoint>({
   note: "textOrNull",
 });
 
-export const logLeafColumns = [
-  "organization_id",
-  "number",
-  "id",
-  "kind",
-  "at",
-  "meta",
-  "hash",
-] as const;
+/** The columns of a leaf, with its index for its sequence. */
+export const logLeafColumns = leafColumns.map((column) =>
+  column === "sequence" ? "number" : column,
+);
 
 /** A place in the log. Without its leaf, all columns of the leaf are null. */
 export function sealedLeafFromRow(row: unknown): SealedLeaf {

@@ -9,6 +9,7 @@ interface ColumnTypes {
   readonly integer: number;
   readonly integerOrNull: number | null;
   readonly bytes: Uint8Array;
+  readonly bytesOrNull: Uint8Array | null;
 }
 
 type AnyColumn = keyof ColumnTypes | "json" | "jsonOrNull" | readonly unknown[];
@@ -48,17 +49,18 @@ export function describeRow<Record extends object>(
   });
   return {
     columns: described.map(({ column }) => column),
-    toRow: (record) =>
-      Object.fromEntries(
-        described.map(({ member, column, type }) => [column, written(type, record[member])]),
-      ),
+    // Loops, because lists of entries would take five times as long.
+    toRow(record) {
+      const row: { [column: string]: SqlValue } = {};
+      for (const { member, column, type } of described) row[column] = written(type, record[member]);
+      return row;
+    },
     fromRow(row) {
       const read = readRow(row);
-      const values = described.map(({ member, column, type }) => [
-        member,
-        typeof type === "string" ? read[type](column) : read.oneOf(column, type),
-      ]);
-      return Object.fromEntries(values) as Record;
+      const record: { [member: string]: unknown } = {};
+      for (const { member, column, type } of described)
+        record[member] = typeof type === "string" ? read[type](column) : read.oneOf(column, type);
+      return record as Record;
     },
   };
 }

@@ -1,37 +1,27 @@
 import type { Step } from "@tollgate/core/store";
 import type { AttemptMessage, ErrorRecord } from "@tollgate/store-engine";
 import type { SqlDialect } from "../dialect.ts";
-import type { SqlParameters } from "../statement.ts";
+import { describeRow } from "./describe-row.ts";
 import { readRow } from "./row-reader.ts";
 
-/** The columns of a provider's error text: content of its Session, erased with the transcript. */
-export const errorColumns = [
-  "organization_id",
-  "step_id",
-  "attempt",
-  "session_id",
-  "content",
-  "salt",
-  "commitment",
-] as const;
+/** The rows of providers' error texts: content of their Session, erased with the transcript. */
+export const errorRows = describeRow<ErrorRecord>(
+  {
+    organizationId: "text",
+    stepId: "text",
+    attempt: "integer",
+    sessionId: "text",
+    content: "bytesOrNull",
+    contentSalt: "bytes",
+    contentCommitment: "bytes",
+  },
+  { contentSalt: "salt", contentCommitment: "commitment" },
+);
 
 /** The error texts of some Steps of one organization. */
 export function errorsOf(dialect: SqlDialect): string {
   return `SELECT step_id, attempt, content FROM attempt_errors
     WHERE organization_id = :organization_id AND ${dialect.isOneOf("step_id", ":step_ids")}`;
-}
-
-/** An attempt's error text as the parameters of its row. */
-export function errorToRow(error: ErrorRecord): SqlParameters {
-  return {
-    organization_id: error.organizationId,
-    step_id: error.stepId,
-    attempt: error.attempt,
-    session_id: error.sessionId,
-    content: error.content,
-    salt: error.contentSalt,
-    commitment: error.contentCommitment,
-  };
 }
 
 /** Whether one of the Step's attempts has an error text. */

@@ -31,18 +31,7 @@ export const responseRecordColumns = [
 export function responseRecordToRow(response: ResponseRecord): SqlParameters {
   const { idempotencyKeySha256 } = response;
   return {
-    organization_id: response.organizationId,
-    id: response.id,
-    user_id: response.userId,
-    key_id: response.keyId,
-    step_id: response.stepId,
-    session_id: response.sessionId,
-    data_class: response.dataClass,
-    previous_response_id: response.previousResponseId,
-    created_at: response.createdAt,
-    expires_at: response.expiresAt,
-    body: response.body,
-    input: response.input,
+    ...responseRows.toRow(response),
     messages: response.messages,
     built_on: response.builtOn,
     inherited: response.inherited,
