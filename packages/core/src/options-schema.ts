@@ -17,15 +17,32 @@ import { rulePolicySchema } from "./policy/schema.ts";
 import type { PriceTable } from "./routing/configured-prices.ts";
 import { priceTableSchema } from "./routing/model-schema.ts";
 
-/** An object that a factory made. It is passed on unchanged. */
-const instance = (rule: string, contract: 1 | null) =>
-  z.custom<object>(
-    (value) =>
-      typeof value === "object" &&
-      value !== null &&
-      (contract === null || ("contract" in value && value.contract === contract)),
-    { error: rule },
-  );
+/** An object that a factory made, with these methods and lists. It is passed on unchanged. */
+const instance = (
+  rule: string,
+  contract: 1 | null,
+  methods: readonly string[] = [],
+  lists: readonly string[] = [],
+) =>
+  z
+    .custom<object>(
+      (value) =>
+        typeof value === "object" &&
+        value !== null &&
+        (contract === null || ("contract" in value && value.contract === contract)),
+      { error: rule },
+    )
+    .check(
+      ...methods.map((name) => member(name, (value) => typeof value === "function", "a function")),
+      ...lists.map((name) => member(name, Array.isArray, "a list")),
+    );
+
+function member(name: string, isValid: (value: unknown) => boolean, kind: string) {
+  return z.refine<object>((made) => isValid(Reflect.get(made, name)), {
+    path: [name],
+    error: `must be ${kind}`,
+  });
+}
 
 /** A policy with a mistyped value would never raise a class. */
 function usesSessions(policy: object): boolean {
@@ -64,10 +81,9 @@ const upstream: Schema<UpstreamConfiguration> = z
 
 const { allowDuplicates: _flag, ...countedRules } = defaultRetryRules;
 
-const evidenceSigner = instance(
-  "must be a signer of contract 1, such as ed25519Signer(…)",
-  1,
-).check(
+const evidenceSigner = instance("must be a signer of contract 1, such as ed25519Signer(…)", 1, [
+  "sign",
+]).check(
   z.refine((signer: Partial<EvidenceSigner>) => isSignerName(signer.name), {
     path: ["name"],
     error: signerNameRule,
@@ -76,15 +92,18 @@ const evidenceSigner = instance(
     path: ["publicKey"],
     error: "must be an Ed25519 public key of 32 bytes",
   }),
-  z.refine(({ sign }: Partial<EvidenceSigner>) => typeof sign === "function", {
-    path: ["sign"],
-    error: "must be a function",
-  }),
 );
 
 function isPublicKey(key: unknown): boolean {
   return key instanceof Uint8Array && key.length === 32;
 }
+
+const provider = instance(
+  "must be a provider of contract 1",
+  1,
+  ["complete", "close"],
+  ["problems"],
+).check(member("models", (models) => typeof models === "object" && models !== null, "an object"));
 
 /** The options of a gateway that are plain data, except its policy and its prices. */
 const settings = {
@@ -120,13 +139,18 @@ const settings = {
 export const gatewayOptionsSchema = z.strictObject({
   ...settings,
   store: instance("must be a store of contract 1, such as memoryStore()", 1),
-  providers: z.record(z.string(), instance("must be a provider of contract 1", 1)).check(
+  providers: z.record(z.string(), provider).check(
     z.refine((providers) => Object.keys(providers).length > 0, {
       error: "must name at least one gateway",
     }),
   ),
   policy: z.exactOptional(
-    instance("must be a policy of contract 1: use definePolicy", 1).check(
+    instance(
+      "must be a policy of contract 1: use definePolicy",
+      1,
+      ["decide"],
+      ["gateways", "dataClasses", "fallbacks"],
+    ).check(
       z.refine(usesSessions, {
         path: ["sessions"],
         error: "must be ignore, read or raise: use definePolicy",
@@ -141,9 +165,11 @@ export const gatewayOptionsSchema = z.strictObject({
   authenticate: z.exactOptional(callable<Authenticate>()),
   observers: z.exactOptional(z.array(callable<Observer>())),
   traceparent: z.exactOptional(callable<TraceParent>()),
-  clock: z.exactOptional(instance("must be a clock", null)),
-  ids: z.exactOptional(instance("must be a source of ids", null)),
-  load: z.exactOptional(instance("must be a source of the process's load", null)),
+  clock: z.exactOptional(instance("must be a clock", null, ["now", "monotonic", "after"])),
+  ids: z.exactOptional(instance("must be a source of ids", null, ["uuid", "bytes"])),
+  load: z.exactOptional(
+    instance("must be a source of the process's load", null, ["loopDelay", "heapShare"]),
+  ),
 });
 
 /** The options of a gateway that are data: all except objects made by factories, and functions. */

@@ -39,6 +39,12 @@ describe("options", () => {
     ["Unknown option: limits.mesages.", { limits: { mesages: 5 } }],
     ["`maintenance` must be true or false", { maintenance: "false" }],
     ["`providers.x` must be a provider of contract 1", { providers: { x: {} } }],
+    ["`providers.x.problems` must be a list", { providers: { x: { contract: 1 } } }],
+    ["`policy.decide` must be a function", { policy: { contract: 1, sessions: "read" } }],
+    ["`ids.uuid` must be a function", { ids: {} }],
+    ["`ids.bytes` must be a function", { ids: { uuid: () => "" } }],
+    ["`clock.monotonic` must be a function", { clock: { now: () => 0 } }],
+    ["`load.loopDelay` must be a function", { load: {} }],
     [
       "`prices.gpt` must be <gateway>/<vendor>/<model>",
       { prices: { gpt: { input: 1, output: 1 } } },
