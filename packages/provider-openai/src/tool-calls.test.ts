@@ -126,6 +126,40 @@ describe("the fragments of tool calls", () => {
       [["a", "f", "1234"]],
     ],
     [
+      "as other calls if whole ones without ids reuse an index, or have none",
+      [
+        [{ index: 0, id: "", function: of("f", '{"x":1}') }],
+        [{ index: 0, id: "", function: of("f", '{"x":2}') }],
+        [{ index: 0, id: "", function: of("g", "{}") }],
+        [{ index: 0, id: "", function: of("h", "{}") }],
+        // Repeated at its end.
+        [{ index: 0, id: "", function: of("h", "{}") }],
+        [{ function: of("i", { x: 1 }) }],
+        [{ function: of("i", { x: 2 }) }],
+      ],
+      [
+        ["call_58f9082db66a15d660a3f65e", "f", '{"x":1}'],
+        [expect.any(String), "f", '{"x":2}'],
+        [expect.any(String), "g", "{}"],
+        [expect.any(String), "h", "{}"],
+        [expect.any(String), "i", '{"x":1}'],
+        [expect.any(String), "i", '{"x":2}'],
+      ],
+    ],
+    [
+      "as another call if another name without an id reuses an index",
+      [
+        [{ index: 0, function: of("f", "") }],
+        [{ index: 0, function: of(undefined, "{}") }],
+        [{ index: 0, function: of("g", "") }],
+        [{ index: 0, function: of(undefined, "[]") }],
+      ],
+      [
+        [expect.any(String), "f", "{}"],
+        [expect.any(String), "g", "[]"],
+      ],
+    ],
+    [
       "by their id without an index",
       [
         [{ id: "a", function: of("f", "1") }],

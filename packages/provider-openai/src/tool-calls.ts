@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import {
   type CompletionEvent,
   isShallow,
+  isTooMuchJson,
   type Json,
   type StateFields,
 } from "@tollgate/core/provider";
@@ -28,9 +29,17 @@ interface Call {
   name: string | null;
   /** All arguments so far. Those that arrived before the name are also in `held`. */
   arguments: string;
+  /** Its arguments began with a whole object. */
+  isWhole: boolean;
   held: string;
   /** State that arrived before the name. */
   heldState: StateFields | null;
+}
+
+interface Fragment {
+  readonly id: string | null;
+  readonly name: string | null;
+  readonly part: string;
 }
 
 /** Assembles tool calls from the fragments of the different dialects. */
@@ -63,6 +72,7 @@ export function createToolCalls(seed: string): ToolCalls {
       ownId: false,
       name: null,
       arguments: "",
+      isWhole: false,
       held: "",
       heldState: null,
     };
@@ -70,21 +80,22 @@ export function createToolCalls(seed: string): ToolCalls {
     if (id !== null) identify(call, id);
     return call;
   };
-  const withIndex = (index: number, id: string | null, name: string | null): Call => {
+  const withIndex = (index: number, fragment: Fragment): Call => {
     const known = byIndex.get(index);
-    if (known && !(id !== null && name !== null && known.ownId && known.id !== id)) return known;
-    const call = open(id);
+    if (known && !isAnother(known, fragment)) return known;
+    const call = open(fragment.id);
     byIndex.set(index, call);
     return call;
   };
-  const withoutIndex = (position: number | null, id: string | null, name: string | null): Call => {
+  const withoutIndex = (position: number | null, fragment: Fragment): Call => {
+    const { id, name } = fragment;
     const known = id === null ? undefined : byId.get(id);
     if (known) return known;
     const last = position === null ? calls.at(-1) : calls[position];
     if (!last) return open(id);
     const continues = id === null || (!last.ownId && name === null);
     const renamed = position === null && name !== null && last.name !== null && name !== last.name;
-    return continues && !renamed ? last : open(id);
+    return continues && !renamed && !isAnother(last, fragment) ? last : open(id);
   };
 
   return {
@@ -98,8 +109,8 @@ export function createToolCalls(seed: string): ToolCalls {
         const [id, name] = [textOf(anyId), textOf(anyName)];
         const call =
           typeof index === "number" && Number.isSafeInteger(index) && index >= 0
-            ? withIndex(index, id, name)
-            : withoutIndex(list.length > 1 ? place : null, id, name);
+            ? withIndex(index, { id, name, part })
+            : withoutIndex(list.length > 1 ? place : null, { id, name, part });
         if (id !== null && call.id === null) identify(call, id);
         append(call, { name, part, state: callState(fragment) }, seed, into);
       });
@@ -109,6 +120,15 @@ export function createToolCalls(seed: string): ToolCalls {
         throw invalidEvent("The provider sent a tool call without a name.");
     },
   };
+}
+
+/** Whether a fragment begins another call, although its index or place is that of this call. */
+function isAnother(call: Call, { id, name, part }: Fragment): boolean {
+  if (name === null) return false;
+  if (id !== null && call.ownId) return id !== call.id;
+  const isRenamed = call.name !== null && call.name !== name && call.arguments !== "";
+  // Complete JSON can't continue.
+  return isRenamed || (call.isWhole && part.trim() !== "" && part !== call.arguments);
 }
 
 function append(
@@ -124,6 +144,7 @@ function append(
   // Some upstreams repeat the whole call at its end. Complete JSON can't continue, so an equal part is a repetition.
   const repeated = part === call.arguments && part.startsWith("{") && part.endsWith("}");
   const added = repeated ? "" : part;
+  if (call.arguments === "") call.isWhole = isWholeObject(part);
   call.arguments += added;
   if (call.name === null && name === null) {
     call.held += added;
@@ -141,6 +162,16 @@ function append(
   const written = call.held + added;
   call.held = "";
   if (written !== "") into.push({ type: "tool-call-delta", index: call.index, arguments: written });
+}
+
+function isWholeObject(text: string): boolean {
+  if (!text.startsWith("{") || !text.endsWith("}") || isTooMuchJson(text)) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 const noExact = (): undefined => undefined;
