@@ -490,4 +490,22 @@ describe("a Step that ends while it waits to repeat an attempt that used nothing
     expect((await test.clock.until(test.answer)).status).toBe(504);
     expect(await stepOf(test)).toMatchObject({ reason: "deadline", attempts: free });
   });
+
+  it("records how the attempt itself ended, as the event has it, apart from its Step", async () => {
+    const left = await waiting({ status: 503 }, { onDisconnect: "abort" });
+    left.client.abort();
+    await expect(left.answer).rejects.toThrow();
+    await left.log.seeing("step.settled");
+    expect(await stepOf(left)).toMatchObject({ outcome: "cancelled", reason: "client_closed" });
+    const late = await waiting({ status: 503 }, { deadlines: { total: "4s" } });
+    await late.clock.until(late.answer);
+    expect(await stepOf(late)).toMatchObject({ outcome: "failed", reason: "deadline" });
+    for (const test of [left, late]) {
+      const attempt = { outcome: "failed", reason: "fault" };
+      expect(await stepOf(test)).toMatchObject({ attempts: [attempt] });
+      expect(test.log.seen).toContainEqual(
+        expect.objectContaining({ type: "attempt.ended", ...attempt }),
+      );
+    }
+  });
 });

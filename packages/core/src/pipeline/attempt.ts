@@ -43,7 +43,7 @@ export interface StepRun {
   isEnding: boolean;
   /** The earlier attempts, as they ended. */
   readonly ended: AttemptSettlement[];
-  /** Whether an earlier attempt may have run at its provider. */
+  /** Whether an attempt that failed may have run at its provider. */
   readonly isUnsure: boolean;
   /** Retries of the current model so far. */
   retries: number;
@@ -97,8 +97,8 @@ export class RunningAttempt implements AnswerSink {
   hasReasoned = false;
   /** Whether the model wrote more after the provider last reported its output tokens. */
   hasWrittenOn = false;
-  /** How the attempt itself failed. Its Step may end later, for another reason. */
-  failure: ClientClosed | ProviderError | null = null;
+  /** Its record once it failed. Its Step may end later, for another reason. */
+  settlement: AttemptSettlement | null = null;
   /** Monotonic; null before the first output. */
   firstTokenAt: number | null = null;
   readonly #run: StepRun;

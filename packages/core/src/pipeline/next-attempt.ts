@@ -18,7 +18,6 @@ import {
   type PlannedAttempt,
   planAttempt,
 } from "./plan-attempt.ts";
-import { endedBy } from "./settle.ts";
 import { evidenceUnavailable, orUnavailable, retryUnknownOutcome } from "./store-calls.ts";
 
 /**
@@ -29,7 +28,7 @@ import { evidenceUnavailable, orUnavailable, retryUnknownOutcome } from "./store
 export async function nextAttempt(
   context: GatewayContext,
   run: StepRun,
-  failure: ClientClosed | ProviderError,
+  { failure, settlement }: FailedAttempt<ClientClosed | ProviderError>,
 ): Promise<PlannedAttempt> {
   if (
     !(failure instanceof ProviderError) ||
@@ -38,16 +37,23 @@ export async function nextAttempt(
     run.attempt.firstTokenAt !== null
   )
     throw failure;
+  const failed = { failure, settlement };
   const planned =
-    (await retrySameModel(context, run, failure)) ?? (await fallback(context, run, failure));
+    (await retrySameModel(context, run, failed)) ?? (await fallback(context, run, failed));
   if (planned === null) throw failure;
   return planned;
+}
+
+/** An attempt that failed, and its record. */
+interface FailedAttempt<Failure = ProviderError> {
+  readonly failure: Failure;
+  readonly settlement: AttemptSettlement;
 }
 
 async function retrySameModel(
   context: GatewayContext,
   run: StepRun,
-  failure: ProviderError,
+  { failure, settlement }: FailedAttempt,
 ): Promise<PlannedAttempt | null> {
   const retry = run.retries;
   if (!mayRetry(failure, context.retry) || retry >= context.retry.max) return null;
@@ -58,9 +64,9 @@ async function retrySameModel(
   await run.pause(wait);
   if (run.stopReason !== null) throw run.stopReason;
   run.retries++;
-  const again = await sameAttemptAgain(context, run, failure);
+  const again = await sameAttemptAgain(context, run, settlement);
   if (again === null) return null;
-  const opened = await openAttempt(context, run, { planned: again, failure, decision: null });
+  const opened = await openAttempt(context, run, { planned: again, settlement, decision: null });
   return "hold" in opened ? null : opened;
 }
 
@@ -68,11 +74,11 @@ async function retrySameModel(
 async function sameAttemptAgain(
   context: GatewayContext,
   run: StepRun,
-  failure: ProviderError,
+  settlement: AttemptSettlement,
 ): Promise<PlannedAttempt | null> {
   const { planned } = run.attempt;
   const number = planned.attempt.number + 1;
-  if (!isFree(endedBy(run, failure))) {
+  if (!isFree(settlement)) {
     await orUnavailable(context.budgets.reload());
     return planAttempt(context, run.call, { routed: planned.routed, number });
   }
@@ -85,7 +91,7 @@ async function sameAttemptAgain(
 async function fallback(
   context: GatewayContext,
   run: StepRun,
-  failure: ProviderError,
+  { failure, settlement }: FailedAttempt,
 ): Promise<PlannedAttempt | null> {
   if (!mayFallBack(failure, context.retry)) return null;
   const { selection } = run.call;
@@ -95,7 +101,7 @@ async function fallback(
     const planned = await permittedFallback(context, run, model);
     if (planned === null) continue;
     const { decision } = planned.routed;
-    const opened = await openAttempt(context, run, { planned, failure, decision });
+    const opened = await openAttempt(context, run, { planned, settlement, decision });
     if (!("hold" in opened)) {
       run.retries = 0;
       return opened;
@@ -162,7 +168,8 @@ function newHolds({ held }: StepRun, planned: PlannedAttempt): readonly Hold[] {
 
 interface FurtherAttempt {
   readonly planned: PlannedAttempt;
-  readonly failure: ProviderError;
+  /** The record of the attempt that failed. */
+  readonly settlement: AttemptSettlement;
   /** The decision on a fallback; null for a retry of the same model. */
   readonly decision: PolicyDecision | null;
 }
@@ -199,15 +206,14 @@ function isFree({ charge }: AttemptSettlement): boolean {
 async function tryToOpenAttempt(
   context: GatewayContext,
   run: StepRun,
-  { planned, failure, decision }: FurtherAttempt,
+  { planned, settlement, decision }: FurtherAttempt,
 ): Promise<RefusedHold | null> {
-  const ended = endedBy(run, failure);
-  const holds = decision === null && isFree(ended) ? null : newHolds(run, planned);
+  const holds = decision === null && isFree(settlement) ? null : newHolds(run, planned);
   const intent: Omit<AttemptIntent, "leaf"> = {
     organizationId: run.opened.owner.organizationId,
     stepId: run.opened.answer.stepId,
     at: context.clock.now(),
-    ended,
+    ended: settlement,
     decision,
     attempt: planned.attempt,
     holds,

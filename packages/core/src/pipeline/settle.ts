@@ -15,7 +15,6 @@ import { type Completion, replyMessage, textOfKind, withState } from "../domain/
 import type { FinishReason } from "../domain/completion-event.ts";
 import { formatModelId } from "../domain/model-id.ts";
 import { stateOrigin } from "../domain/provider-state.ts";
-import type { StepOutcome } from "../domain/step.ts";
 import { sumsOf } from "../domain/step-sums.ts";
 import type { Usage } from "../domain/usage.ts";
 import { GatewayError, toGatewayError } from "../errors/gateway-error.ts";
@@ -32,6 +31,8 @@ import { committed, type OpenedStep } from "./open-step.ts";
 import type { PlannedAttempt } from "./plan-attempt.ts";
 import { evidenceUnavailable, retryWrite } from "./store-calls.ts";
 
+const completed: Outcome = { outcome: "completed", reason: null };
+
 /**
  * Settles a completed Step. Only after that may its answer be shown as complete. If settling fails, recovery takes over and
  * observers are notified.
@@ -44,7 +45,7 @@ export async function settleCompleted(
   let settled: SettledAnswer;
   try {
     const answered = run.attempt.fold.completion();
-    const attempt = meterRunning(run, { outcome: "completed", reason: null });
+    const attempt = meterRunning(run, completed);
     settled = settledAnswer(context, run, { answered, finishReason, usage: attempt.usage });
     fixOutcome(run);
     if (context.isObserved()) run.attemptEnded(attempt);
@@ -60,6 +61,7 @@ export async function settleCompleted(
     const content = extension && Buffer.from(JSON.stringify(extension.messages));
     if (content !== null && isLarge(content.length)) await yieldToEventLoop();
     await settle(context, run, {
+      ...completed,
       attempt,
       finishReason,
       reply: content && {
@@ -120,18 +122,20 @@ function originOf({ attempt }: StepRun): string {
 export async function settleEnded(
   context: GatewayContext,
   run: StepRun,
-  failure: ClientClosed | ProviderError,
+  ended: { readonly failure: ClientClosed | ProviderError; readonly attempt: AttemptSettlement },
 ): Promise<void> {
   fixOutcome(run);
   try {
+    const { failure, attempt } = ended;
     const partial = run.attempt.fold.completion();
     await settle(context, run, {
-      attempt: endedBy(run, failure),
+      ...outcomeOf(run, failure),
+      attempt,
       finishReason: run.isAbandoned ? partial.finishReason : null,
       reply: partialReply(context, run, partial),
       reasoning: shownReasoning(context, run, partial),
       response: null,
-      claim: run.call.claim && endedClaim(context, run, run.attempt.failure ?? failure),
+      claim: run.call.claim && endedClaim(context, run),
     });
   } catch {
     leaveToRecovery(context, run);
@@ -157,12 +161,8 @@ function completedClaim(run: StepRun, settled: SettledAnswer): ClaimEnding {
 }
 
 /** A repeat may run again only if no provider can have completed the request. */
-function endedClaim(
-  { clock }: GatewayContext,
-  run: StepRun,
-  failure: ClientClosed | ProviderError,
-): ClaimEnding {
-  if (!run.isUnsure && !isUnsure(run, failure)) return { state: "freed" };
+function endedClaim({ clock }: GatewayContext, { isUnsure }: StepRun): ClaimEnding {
+  if (!isUnsure) return { state: "freed" };
   return { state: "interrupted", expiresAt: claimExpiry(clock.now()) };
 }
 
@@ -187,20 +187,25 @@ function leaveToRecovery(context: GatewayContext, run: StepRun): void {
 
 /** The usage record of the running attempt after a failure. */
 export function endedBy(run: StepRun, failure: ClientClosed | ProviderError): AttemptSettlement {
-  return meterRunning(
-    run,
-    failure instanceof ProviderError && !run.isAbandoned
-      ? { outcome: "failed", reason: failure.reason }
-      : { outcome: "cancelled", reason: "client_closed" },
-    // If it failed before the Step ended, its own failure says what it used.
-    run.attempt.failure ?? failure,
-  );
+  return meterRunning(run, outcomeOf(run, failure), failure);
+}
+
+type Outcome = Pick<StepSettlement, "outcome" | "reason">;
+
+/** How an attempt ends by a failure, or its whole Step. */
+function outcomeOf(
+  { isAbandoned }: Pick<StepRun, "isAbandoned">,
+  failure: ClientClosed | ProviderError,
+): Outcome {
+  return failure instanceof ProviderError && !isAbandoned
+    ? { outcome: "failed", reason: failure.reason }
+    : { outcome: "cancelled", reason: "client_closed" };
 }
 
 /** The usage record of the running attempt as it ends. */
 function meterRunning(
   run: StepRun,
-  ended: { readonly outcome: StepOutcome; readonly reason: string | null },
+  ended: Outcome,
   failure: ClientClosed | ProviderError | null = null,
 ): AttemptSettlement {
   const { attempt, context } = run;
@@ -256,7 +261,7 @@ function wasRefused({ delivery, status }: ProviderError): boolean {
 
 type Ending = Pick<
   StepSettlement,
-  "attempt" | "finishReason" | "reply" | "reasoning" | "response" | "claim"
+  "outcome" | "reason" | "attempt" | "finishReason" | "reply" | "reasoning" | "response" | "claim"
 >;
 
 /** From here on nothing can stop the run, even if writing its records takes long. */
@@ -320,20 +325,13 @@ function notifySettled(
 function settlementOf(
   context: GatewayContext,
   { opened }: StepRun,
-  { attempt, finishReason, reply, reasoning, response, claim }: Ending,
+  ending: Ending,
 ): StepSettlement {
   const settlement: Omit<StepSettlement, "leaf"> = {
     organizationId: opened.owner.organizationId,
     stepId: opened.answer.stepId,
     at: context.clock.now(),
-    outcome: attempt.outcome,
-    reason: attempt.reason,
-    attempt,
-    finishReason,
-    reply,
-    reasoning,
-    response,
-    claim,
+    ...ending,
   };
   return { ...settlement, leaf: settledLeaf(context.ids.uuid(), settlement) };
 }

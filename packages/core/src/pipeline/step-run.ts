@@ -152,15 +152,16 @@ class StepExecution implements StepRun, Timed {
   /** Makes another attempt, or ends the Step. */
   async #continueAfter(thrown: unknown): Promise<void> {
     const failure = failureOf(this, thrown);
-    this.attempt.failure = failure;
-    if (this.context.isObserved()) this.attemptEnded(endedBy(this, failure));
+    const settlement = endedBy(this, failure);
+    this.attempt.settlement = settlement;
+    this.isUnsure ||= isUnsure(this, failure);
+    if (this.context.isObserved()) this.attemptEnded(settlement);
     let planned: PlannedAttempt;
     try {
-      planned = await nextAttempt(this.context, this, failure);
+      planned = await nextAttempt(this.context, this, { failure, settlement });
     } catch (last) {
-      return this.#end(last);
+      return this.#end(last, settlement);
     }
-    this.isUnsure ||= isUnsure(this, failure);
     this.attempt = new RunningAttempt(this, planned);
     if (this.context.isObserved()) this.#reportAttempt({ type: "attempt.started" });
     this.#ask();
@@ -203,13 +204,13 @@ class StepExecution implements StepRun, Timed {
 
   /** A failure before the outcome is fixed counts as a failed attempt. */
   unsettled(thrown: unknown): void {
-    if (this.isEnding) void this.#end(thrown);
+    if (this.isEnding) this.#conclude({ error: this.#visibleFailure(thrown) });
     else this.failed(thrown);
   }
 
-  /** The Step did not complete, or its record could not be written. */
-  async #end(thrown: unknown): Promise<void> {
-    if (!this.isEnding) await settleEnded(this.context, this, failureOf(this, thrown));
+  /** The Step did not complete. */
+  async #end(thrown: unknown, attempt: AttemptSettlement): Promise<void> {
+    await settleEnded(this.context, this, { failure: failureOf(this, thrown), attempt });
     this.#conclude({ error: this.#visibleFailure(thrown) });
   }
 
@@ -283,7 +284,8 @@ class StepExecution implements StepRun, Timed {
   #mayBeReadOn(): boolean {
     const { attempt, call } = this;
     const { onDisconnect } = this.context;
-    if (onDisconnect === "abort" || attempt.host === null || attempt.failure !== null) return false;
+    if (onDisconnect === "abort" || attempt.host === null || attempt.settlement !== null)
+      return false;
     return (
       onDisconnect === "drain" ||
       !call.stream ||
