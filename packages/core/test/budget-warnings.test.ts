@@ -137,6 +137,41 @@ describe.each(stores)("observers on %s", (_, open) => {
     expect(log.seen).not.toContainEqual(expect.objectContaining({ budgetId: "b", limit: 40 }));
   });
 
+  it("are notified once of a limit that is raised while its counter is read", async () => {
+    const log = eventLog();
+    const store = open();
+    const asked = Promise.withResolvers<void>();
+    const released = Promise.withResolvers<void>();
+    let reads = 0;
+    const counters: typeof store.budgets.counters = async (...query) => {
+      const found = await store.budgets.counters(...query);
+      if (++reads > 1) return found;
+      asked.resolve();
+      await released.promise;
+      return found;
+    };
+    const { gateway, chat } = await createTestGateway({
+      store: { ...store, budgets: { ...store.budgets, counters } },
+      observers: log.observers,
+      budgets: [
+        { id: "b", limit: { requests: 4 }, period: "day", mode: "soft", warnAt: [0.25] },
+        { id: "end", limit: { requests: 3 }, period: "day", mode: "soft", warnAt: [1] },
+      ],
+    });
+    await gateway.fetch(chat());
+    await asked.promise;
+    await gateway.budgets.raise({ id: "b", by: { requests: 1 }, until: "2026-01-01T12:00:00Z" });
+    await gateway.fetch(chat());
+    await log.seeing("budget.warned");
+    released.resolve();
+    await gateway.fetch(chat());
+    await log.seeing("budget.warned", 2);
+    expect(log.seen.filter(({ type }) => type === "budget.warned")).toMatchObject([
+      { budgetId: "b", threshold: 0.25, limit: 5 },
+      { budgetId: "end", threshold: 1, limit: 3 },
+    ]);
+  });
+
   it("are notified of the budgets of a model that failed before its fallback answered", async () => {
     const log = eventLog();
     const scope = { gateway: "test" };

@@ -126,8 +126,8 @@ export interface ListPrice {
 }
 
 /**
- * Divides usage into the kinds that a price table has prices for. Each token is in one kind, and the products add up to the
- * cost before it is rounded up.
+ * Divides usage into the kinds that a price table has prices for. Each token is in one kind. The products add up to the
+ * cost of reported usage, before it is rounded up.
  */
 export function listPrices(usage: Usage, price: Price, served: ServedTier): readonly ListPrice[] {
   const { price: own } = servingPrice(usage, price, served);

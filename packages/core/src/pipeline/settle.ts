@@ -393,18 +393,16 @@ async function warnOf(
 ): Promise<void> {
   const { unit } = hold;
   if (!isBudgetUnit(unit)) return;
-  const { budgets } = await context.budgets.current();
-  const budget = budgets.find(({ id }) => id === hold.budgetId);
-  if (!budget?.warnAt.length) return;
-  // Steps that opened under different limits may settle in turn.
-  const limit = limitInForce(budget, context.clock.now());
-  const counter = { ...hold, limit, warnAt: budget.warnAt };
+  const counter = await counterOf(context, hold);
   const charged =
     unit === "requests" ? hold.amount : attempts.reduce((sum, { charge }) => sum + charge[unit], 0);
-  if (!context.thresholds.charge(counter, charged, context.clock.now())) return;
+  if (!counter || !context.thresholds.charge(counter, charged, context.clock.now())) return;
   const settled = await settledOn(context, counter);
+  // Its limit may have changed meanwhile.
+  const now = await counterOf(context, hold);
+  if (!now) return;
   const at = context.clock.now();
-  for (const threshold of context.thresholds.newlyReached(counter, settled, at))
+  for (const threshold of context.thresholds.newlyReached(now, settled, at))
     context.notify({
       type: "budget.warned",
       at,
@@ -412,11 +410,21 @@ async function warnOf(
       budgetId: hold.budgetId,
       subject: hold.subject,
       unit,
-      limit,
+      limit: now.limit,
       periodStart: hold.periodStart,
       threshold,
       settled,
     });
+}
+
+/** The counter of a hold with the limit in force: Steps that opened under different limits may settle in turn. */
+async function counterOf(
+  { budgets, clock }: GatewayContext,
+  hold: Hold,
+): Promise<TrackedCounter | null> {
+  const budget = (await budgets.current()).budgets.find(({ id }) => id === hold.budgetId);
+  if (!budget?.warnAt.length) return null;
+  return { ...hold, limit: limitInForce(budget, clock.now()), warnAt: budget.warnAt };
 }
 
 async function settledOn({ store }: GatewayContext, counter: TrackedCounter): Promise<number> {
