@@ -15,7 +15,7 @@ export interface CoreSize {
 }
 
 /** Tight bounds: raise one in the change that needs it. About 25 KB of the gzip bytes are zod's. */
-const bounds = { unpackedBytes: 3_199_000, packedBytes: 760_000, gzipBytes: 195_500 } as const;
+const bounds = { unpackedBytes: 3_199_000, packedBytes: 760_000, gzipBytes: 196_200 } as const;
 
 const imports = 7;
 

@@ -26,6 +26,7 @@ const block = z.discriminatedUnion("type", [
     id: z.string(),
     name: z.string(),
     input: z.record(z.string(), z.unknown()),
+    caller: z.strictObject({ type: z.literal("direct") }),
   }),
 ]);
 
@@ -35,7 +36,11 @@ const stop = {
     .nullable(),
   stop_sequence: z.string().nullable(),
   stop_details: z
-    .strictObject({ type: z.literal("refusal"), category: z.null(), explanation: z.null() })
+    .strictObject({
+      type: z.literal("refusal"),
+      category: z.string().nullable(),
+      explanation: z.string().nullable(),
+    })
     .nullable(),
   container: z.null(),
 };

@@ -183,7 +183,21 @@ describe("the answer of POST /v1/messages", () => {
     expect(last.output_tokens).toBe(2);
   });
 
-  it("names the stop sequence that ended it", async () => {
+  it.each([
+    [
+      "names the stop sequence that ended it",
+      { reason: "stop", stopText: "Two" },
+      { stop_reason: "stop_sequence", stop_sequence: "Two" },
+    ],
+    [
+      "says why it was refused",
+      { reason: "content_filter", refusal: { category: "cyber", explanation: null } },
+      {
+        stop_reason: "refusal",
+        stop_details: { type: "refusal", category: "cyber", explanation: null },
+      },
+    ],
+  ] as const)("%s", async (_, end, ending) => {
     const { gateway, key } = await createTestGateway({
       providers: {
         stopping: {
@@ -197,7 +211,7 @@ describe("the answer of POST /v1/messages", () => {
             yield [{ type: "request-sent", host: "stopping.test", bodySha256: "" }];
             yield [
               { type: "text-delta", text: "One" },
-              { type: "finish", reason: "stop", stopText: "Two" },
+              { type: "finish", ...end },
             ];
           },
           async close() {},
@@ -206,7 +220,6 @@ describe("the answer of POST /v1/messages", () => {
     });
     const { create, stream } = messagesOf(gateway, key.secret);
     const asked = { model: "stopping/a/b", stop_sequences: ["Two"] };
-    const ending = { stop_reason: "stop_sequence", stop_sequence: "Two" };
     expect(await create(asked)).toMatchObject(ending);
     expect(joined(await stream(asked))).toMatchObject(ending);
   });
@@ -606,6 +619,8 @@ describe("a conversation over POST /v1/messages", () => {
     expect(turns[3]).not.toBe(turns[0]);
     const { data } = await gateway.steps.list({ organizationId: key.organizationId });
     expect(data.map(({ stepNumber }) => stepNumber)).toEqual([0, 2, 1, 0]);
+    // The client sends back only what Tollgate knows.
+    expect(data.map(({ droppedFields }) => droppedFields)).toEqual([{}, {}, {}, {}]);
     // The provider gets its own thinking back, unsealed.
     const sent = provider.calls[2]?.request.messages.flatMap((message) =>
       message.role === "assistant" ? [message.state?.fields["thinking_blocks"]] : [],

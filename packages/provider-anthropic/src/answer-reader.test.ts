@@ -66,6 +66,17 @@ describe("an answer", () => {
     });
   });
 
+  it("says why it was refused", () => {
+    const why = { category: "cyber", explanation: "It could harm." };
+    const stop_details = { type: "refusal", ...why };
+    const finish = { type: "finish", reason: "content_filter", refusal: why };
+    const { delta: refused, type } = stopped("refusal");
+    expect(readBytes(sse({ type, delta: { ...refused, stop_details } })).at(-1)).toEqual(finish);
+    expect(readWhole(JSON.stringify({ content: [], ...refused, stop_details })).at(-1)).toEqual(
+      finish,
+    );
+  });
+
   it.each([
     ["answer_cut", [stopped(null)]],
     ["unknown_finish_reason", [stopped("bored")]],

@@ -4,6 +4,7 @@ import {
   fittingDetails,
   isShallow,
   type Json,
+  type Refusal,
   type UsageDetails,
   type UsageReport,
 } from "@tollgate/core/provider";
@@ -84,6 +85,7 @@ export function createAnswerReader({ secrets }: AnswerReaderOptions): AnswerRead
   let ended = false;
   let reason: FinishReason | null = null;
   let stopText: string | null = null;
+  let refusal: Refusal | null = null;
 
   const begin = (message: JsonObject, into: CompletionEvent[]): void => {
     if (started) return;
@@ -196,6 +198,7 @@ export function createAnswerReader({ secrets }: AnswerReaderOptions): AnswerRead
   const stop = (message: JsonObject): void => {
     reason ??= finishReason(message["stop_reason"]);
     stopText ??= textOf(message["stop_sequence"]);
+    refusal ??= refusalIn(message["stop_details"]);
   };
 
   const noteWritten = (run: () => void, into: readonly CompletionEvent[]): void => {
@@ -275,7 +278,12 @@ export function createAnswerReader({ secrets }: AnswerReaderOptions): AnswerRead
       if (reason === null)
         throw invalidAnswer("answer_cut", "The provider's answer ended before it was complete.");
       for (const block of blocks.values()) close(block, into);
-      into.push({ type: "finish", reason, ...(stopText === null ? {} : { stopText }) });
+      into.push({
+        type: "finish",
+        reason,
+        ...(stopText === null ? {} : { stopText }),
+        ...(refusal === null ? {} : { refusal }),
+      });
     },
   };
 }
@@ -301,6 +309,12 @@ function placeOf(index: Json | undefined): number {
 function inputOf({ input = {}, exact = input }: Extract<Block, { kind: "tool" }>): string {
   if (isShallow(input, maxDepth)) return JSON.stringify(exact);
   throw invalidEvent("The provider sent tool arguments that are nested too deeply.");
+}
+
+function refusalIn(details: Json | undefined): Refusal | null {
+  const { type, category, explanation } = membersOf(details);
+  if (type !== "refusal") return null;
+  return { category: textOf(category), explanation: textOf(explanation) };
 }
 
 /** An unknown finish reason is an error, not a successful end. */

@@ -6,6 +6,12 @@ import type { UsageDetails } from "./usage.ts";
 /** Why the model stopped. */
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter";
 
+/** Why the model refused, in the provider's words. */
+export interface Refusal {
+  readonly category: string | null;
+  readonly explanation: string | null;
+}
+
 /**
  * Token counts as a provider reports them. A count it did not report is absent, which isn't the same as 0. Details are
  * disjoint parts of the prompt or completion tokens, even if the provider itself adds them up differently.
@@ -70,7 +76,12 @@ export type CompletionEvent =
   /** Usage so far. The last value of each field counts. */
   | { readonly type: "usage"; readonly usage: UsageReport }
   /**
-   * The model stopped, at this one of the request's stop texts if the provider names it. The answer is complete only if the
-   * provider's iteration then ends without an error.
+   * The model stopped, at this one of the request's stop texts if the provider names it, or for this refusal. The answer is
+   * complete only if the provider's iteration then ends without an error.
    */
-  | { readonly type: "finish"; readonly reason: FinishReason; readonly stopText?: string };
+  | {
+      readonly type: "finish";
+      readonly reason: FinishReason;
+      readonly stopText?: string;
+      readonly refusal?: Refusal;
+    };

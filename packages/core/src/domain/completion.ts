@@ -3,6 +3,7 @@ import type {
   CompletionEvent,
   FinishReason,
   ReasoningField,
+  Refusal,
   ShownField,
   UsageReport,
 } from "./completion-event.ts";
@@ -51,6 +52,8 @@ export interface Completion {
   readonly finishReason: FinishReason | null;
   /** The stop text that ended the answer. Absent if none did, or the provider doesn't say which. */
   readonly stopText?: string;
+  /** Absent if the provider doesn't say why it refused. */
+  readonly refusal?: Refusal;
   /** The last value of each field the provider reported. */
   readonly usage: UsageReport;
 }
@@ -149,6 +152,7 @@ export class CompletionFold {
   #shown: Partial<Record<ShownField, Json[]>> | null = null;
   #finishReason: FinishReason | null = null;
   #stopText: string | undefined;
+  #refusal: Refusal | undefined;
   #usage: UsageReport = nothingReported;
   // Most answers have neither state nor details.
   #logprobs: Json[] | null = null;
@@ -207,6 +211,7 @@ export class CompletionFold {
       case "finish":
         this.#finishReason = event.reason;
         this.#stopText = event.stopText;
+        this.#refusal = event.refusal;
     }
   }
 
@@ -220,6 +225,7 @@ export class CompletionFold {
       logprobs: this.#logprobs ?? [],
       finishReason: this.#finishReason,
       ...(this.#stopText === undefined ? {} : { stopText: this.#stopText }),
+      ...(this.#refusal === undefined ? {} : { refusal: this.#refusal }),
       usage: this.#usage,
     };
   }

@@ -8,7 +8,7 @@ import type {
   ToolMessage,
 } from "../../domain/message.ts";
 import type { Json } from "../../kernel/stable-json.ts";
-import { anyObject, carried, object, optional, required, variants } from "../fields.ts";
+import { anyObject, carried, ignored, object, optional, required, variants } from "../fields.ts";
 import { imageUrl } from "../image-url.ts";
 import { listOf, textOr } from "../lists.ts";
 import { breakpointReaders, requireSmallState, stateBytes } from "../provider-state.ts";
@@ -84,6 +84,7 @@ const toolUse: Reader<{ readonly type: "tool_use"; readonly call: ToolCall }> = 
       id: required(callLabel),
       name: required(callLabel),
       input: required(anyObject),
+      caller: ignored(),
       ...breakpoint,
     },
     "dropped",

@@ -6,6 +6,7 @@ import { JsonScan } from "../../kernel/measure-json.ts";
 import type { Json } from "../../kernel/stable-json.ts";
 import { messagesErrorBody } from "./error-body.ts";
 import {
+  caller,
   emptyMessage,
   type MessageHead,
   type SignedBlock,
@@ -171,7 +172,9 @@ class BlockWriter {
     const index = this.#next++;
     const written = this.close(false);
     this.#open.push({ index, kind: "call", call, input: new CallInput() });
-    return written + started(index, JSON.stringify({ type: "tool_use", id, name, input: {} }));
+    return (
+      written + started(index, JSON.stringify({ type: "tool_use", id, name, caller, input: {} }))
+    );
   }
 
   #addInput(call: number, piece: string): string {

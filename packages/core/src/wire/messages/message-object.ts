@@ -1,5 +1,5 @@
 import type { Completion, CompletionPart } from "../../domain/completion.ts";
-import type { FinishReason } from "../../domain/completion-event.ts";
+import type { FinishReason, Refusal } from "../../domain/completion-event.ts";
 import { tierOf } from "../../domain/service-tier.ts";
 import type { Usage } from "../../domain/usage.ts";
 import type { Json } from "../../kernel/stable-json.ts";
@@ -16,10 +16,10 @@ export interface MessageHead {
 export interface Stop {
   readonly stop_reason: string;
   readonly stop_sequence: string | null;
-  readonly stop_details: typeof refusal | null;
+  readonly stop_details: (Refusal & { readonly type: "refusal" }) | null;
 }
 
-const refusal = { type: "refusal", category: null, explanation: null } as const;
+const unexplained: Refusal = { category: null, explanation: null };
 
 /** A message with its content, as JSON text. */
 export function messageBody(
@@ -58,12 +58,12 @@ function ids({ sessionId, turnId }: MessageHead) {
   return { container: null, diagnostics: null, session_id: sessionId, turn_id: turnId };
 }
 
-export function stopOf({ parts, stopText }: Completion, reason: FinishReason): Stop {
+export function stopOf({ parts, stopText, refusal }: Completion, reason: FinishReason): Stop {
   const refused = reason === "content_filter" || parts.some(({ type }) => type === "refusal");
   return {
     stop_reason: refused ? "refusal" : stopReason(parts, reason, stopText !== undefined),
     stop_sequence: stopText ?? null,
-    stop_details: refused ? refusal : null,
+    stop_details: refused ? { type: "refusal", ...(refusal ?? unexplained) } : null,
   };
 }
 
@@ -144,13 +144,16 @@ function contentBlocks({ parts, fields }: Completion): readonly string[] {
   return [...blocks, ...signed.slice(next).map(({ block }) => JSON.stringify(block))];
 }
 
+/** The model itself makes every call, because Tollgate offers no tools that the provider runs. */
+export const caller = { type: "direct" };
+
 function blockOf(part: CompletionPart): string {
   switch (part.type) {
     case "reasoning":
       return JSON.stringify({ type: "thinking", thinking: part.text, signature: "" });
     case "tool-call": {
       const { id, function: called } = part.call;
-      const named = JSON.stringify({ type: "tool_use", id, name: called.name });
+      const named = JSON.stringify({ type: "tool_use", id, name: called.name, caller });
       return `${named.slice(0, -1)},"input":${inputText(called.arguments)}}`;
     }
     default:
