@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
 import { afterAll, beforeAll, inject, onTestFailed, onTestFinished } from "vitest";
+import { insertKey } from "../../store-engine/test/step-intents.ts";
 import type { PostgresClient } from "../src/database/client.ts";
 import { type PostgresPool, postgresStore } from "../src/index.ts";
 
@@ -74,6 +75,22 @@ export async function withClient<Result>(
   } finally {
     await client.end();
   }
+}
+
+/** A pool on the server of the tests, which ends with its test. */
+export function createPool(options: pg.PoolConfig = {}): pg.Pool {
+  const pool = new pg.Pool({ connectionString: inject("postgresUrl"), ...options });
+  onTestFinished(() => pool.end());
+  return pool;
+}
+
+/** A migrated store over a pool, in a schema of its own, with the key of `stepIntent`. It closes when its test ends. */
+export async function storeOver(pool: PostgresPool): Promise<ReturnType<typeof postgresStore>> {
+  const store = postgresStore({ pool }, { schema: freshSchema() });
+  onTestFinished(() => store.close());
+  await store.migrate();
+  await insertKey(store);
+  return store;
 }
 
 /** A pool whose clients query with `query`, which gets the real one. Everything else is unchanged. */

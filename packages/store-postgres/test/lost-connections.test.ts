@@ -16,7 +16,7 @@ import { createDatabase } from "../src/database/database.ts";
 import { promised } from "../src/database/task.ts";
 import type { Driver } from "../src/driver/driver.ts";
 import { type PostgresPool, postgresStore } from "../src/index.ts";
-import { freshSchema, poolQuerying, withClient } from "./databases.ts";
+import { createPool, freshSchema, poolQuerying, storeOver, withClient } from "./databases.ts";
 
 const page = { cursor: null, limit: 100 };
 
@@ -250,12 +250,8 @@ it("works as before after idle connections are cut", async () => {
 });
 
 it("goes on after the application has dropped the prepared statements of its pool (F33)", async () => {
-  const pool = new pg.Pool({ connectionString: inject("postgresUrl"), max: 1 });
-  onTestFinished(() => pool.end());
-  const store = postgresStore({ pool }, { schema: freshSchema() });
-  onTestFinished(() => store.close());
-  await store.migrate();
-  await insertKey(store);
+  const pool = createPool({ max: 1 });
+  const store = await storeOver(pool);
   for (const id of ["first", "second"]) {
     expect(await store.openStep(stepIntent(id))).toMatchObject({ opened: true });
     await pool.query("DISCARD ALL");
@@ -266,12 +262,8 @@ it("goes on after the application has dropped the prepared statements of its poo
 });
 
 it("goes on after every connection of a pool has lost its prepared statements (F33)", async () => {
-  const pool = new pg.Pool({ connectionString: inject("postgresUrl") });
-  onTestFinished(() => pool.end());
-  const store = postgresStore({ pool }, { schema: freshSchema() });
-  onTestFinished(() => store.close());
-  await store.migrate();
-  await insertKey(store);
+  const pool = createPool();
+  const store = await storeOver(pool);
   await store.openStep(stepIntent("first"));
   // Each connection prepares the statement.
   await Promise.all(Array.from({ length: 100 }, () => store.steps.get("acme", "first")));
@@ -282,8 +274,7 @@ it("goes on after every connection of a pool has lost its prepared statements (F
 });
 
 it("goes on after a pooler has moved it to a connection with statements of the same names (F33)", async () => {
-  const pool = new pg.Pool({ connectionString: inject("postgresUrl") });
-  onTestFinished(() => pool.end());
+  const pool = createPool();
   const prepared = new Set<string>();
   const moving = poolQuerying(pool, (query) => (sent, answered) => {
     const { name } = sent;
@@ -291,17 +282,14 @@ it("goes on after a pooler has moved it to a connection with statements of the s
     prepared.add(name);
     return query({ text: `PREPARE ${name} AS SELECT 1` }, () => query(sent, answered));
   });
-  const store = postgresStore({ pool: moving }, { schema: freshSchema() });
-  onTestFinished(() => store.close());
-  await store.migrate();
-  await insertKey(store);
+  const store = await storeOver(moving);
   expect(await store.openStep(stepIntent("first"))).toMatchObject({ opened: true });
   expect(await store.settleStep(stepSettlement("first"))).toMatchObject({ settled: true });
   expect(prepared.size).toBeGreaterThan(0);
 });
 
 it("opens and settles every waiting Step after a connection was refused (F33)", async () => {
-  const pool = new pg.Pool({ connectionString: inject("postgresUrl") });
+  const pool = createPool();
   let refusals = 0;
   const refusing: PostgresPool = {
     on: (event, listener) => pool.on(event, listener),
@@ -312,13 +300,7 @@ it("opens and settles every waiting Step after a connection was refused (F33)", 
       setTimeout(taken, 5, new Error("connect ECONNREFUSED"), undefined);
     },
   };
-  const store = postgresStore({ pool: refusing }, { schema: freshSchema() });
-  onTestFinished(async () => {
-    await store.close();
-    await pool.end();
-  });
-  await store.migrate();
-  await insertKey(store);
+  const store = await storeOver(refusing);
   const names = (of: string) => Array.from({ length: 200 }, (_, at) => `${of} ${at}`);
   await Promise.all(names("old").map((name) => store.openStep(stepIntent(name))));
   refusals = 3;

@@ -1,14 +1,12 @@
-import pg from "pg";
-import { expect, inject, it, onTestFinished } from "vitest";
-import { hold, insertKey, stepIntent } from "../../store-engine/test/step-intents.ts";
-import { postgresStore } from "../src/index.ts";
-import { freshSchema, poolQuerying } from "./databases.ts";
+import { expect, it } from "vitest";
+import { hold, stepIntent } from "../../store-engine/test/step-intents.ts";
+import { createPool, poolQuerying, storeOver } from "./databases.ts";
 
 const page = { cursor: null, limit: 100 };
 
 /** A store whose commits get answers that it can't read, once `garble` was called and until it is called again. */
 async function openGarbled() {
-  const pool = new pg.Pool({ connectionString: inject("postgresUrl") });
+  const pool = createPool();
   let isGarbled = false;
   const garbling = poolQuerying(pool, (query) => (sent, answered) => {
     query(sent, (failure, result) => {
@@ -16,13 +14,7 @@ async function openGarbled() {
       answered(failure, isCommit ? { rows: [{ outcomes: null }], rowCount: 1 } : result);
     });
   });
-  const store = postgresStore({ pool: garbling }, { schema: freshSchema() });
-  onTestFinished(async () => {
-    await store.close();
-    await pool.end();
-  });
-  await store.migrate();
-  await insertKey(store);
+  const store = await storeOver(garbling);
   const garble = (): void => {
     isGarbled = !isGarbled;
   };

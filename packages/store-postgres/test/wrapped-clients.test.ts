@@ -1,29 +1,13 @@
-import pg from "pg";
-import { describe, expect, inject, it, onTestFinished } from "vitest";
-import {
-  hold,
-  insertKey,
-  stepIntent,
-  stepSettlement,
-} from "../../store-engine/test/step-intents.ts";
+import { describe, expect, it } from "vitest";
+import { hold, stepIntent, stepSettlement } from "../../store-engine/test/step-intents.ts";
 import type { PostgresClient } from "../src/database/client.ts";
-import { type PostgresPool, postgresStore } from "../src/index.ts";
-import { freshSchema, poolQuerying } from "./databases.ts";
+import type { PostgresPool } from "../src/index.ts";
+import { createPool, poolQuerying, storeOver } from "./databases.ts";
 
 type Query = PostgresClient["query"];
 
 /** A store on clients whose `query` another library has replaced. */
-async function openOn(wrap: (query: Query) => Query) {
-  const pool = new pg.Pool({ connectionString: inject("postgresUrl") });
-  const store = postgresStore({ pool: poolQuerying(pool, wrap) }, { schema: freshSchema() });
-  onTestFinished(async () => {
-    await store.close();
-    await pool.end();
-  });
-  await store.migrate();
-  await insertKey(store);
-  return store;
-}
+const openOn = (wrap: (query: Query) => Query) => storeOver(poolQuerying(createPool(), wrap));
 
 function promisedAnswer(query: Query, sent: Parameters<Query>[0]) {
   return new Promise((resolve, reject) => {
@@ -91,7 +75,7 @@ describe("clients whose query was replaced", () => {
 });
 
 it("opens Steps although the pool sometimes throws instead of lending a client", async () => {
-  const pool = new pg.Pool({ connectionString: inject("postgresUrl") });
+  const pool = createPool();
   let throws = 0;
   const throwing: PostgresPool = {
     on: (event, listener) => pool.on(event, listener),
@@ -104,13 +88,7 @@ it("opens Steps although the pool sometimes throws instead of lending a client",
       pool.connect(taken);
     },
   };
-  const store = postgresStore({ pool: throwing }, { schema: freshSchema() });
-  onTestFinished(async () => {
-    await store.close();
-    await pool.end();
-  });
-  await store.migrate();
-  await insertKey(store);
+  const store = await storeOver(throwing);
   await store.openStep(stepIntent("first"));
   throws = 2;
   const names = Array.from({ length: 20 }, (_, at) => `step ${at}`);

@@ -253,7 +253,7 @@ function queued<One extends PreparedDecision<One>>(
   return { waiting, heldBy: [], most, refusals: 0, timedOutAfter: null, reject: waiting.reject };
 }
 
-/** Returns what stays in a queue after a statement got no connection. Each entry is tried as often as any other call. */
+/** Returns what stays in a queue after a statement got no connection. An entry gets as many tries as a call of its own. */
 function afterRefusal<One extends PreparedDecision<One>>(
   queue: readonly QueuedDecision<One>[],
   error: unknown,
