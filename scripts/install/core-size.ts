@@ -15,7 +15,7 @@ export interface CoreSize {
 }
 
 /** Tight bounds: raise one in the change that needs it. About 25 KB of the gzip bytes are zod's. */
-const bounds = { unpackedBytes: 3_199_000, packedBytes: 760_000, gzipBytes: 196_200 } as const;
+const bounds = { unpackedBytes: 3_199_000, packedBytes: 760_000, gzipBytes: 195_900 } as const;
 
 const imports = 7;
 
@@ -37,9 +37,10 @@ function importMs(directory: string): number {
 /** Measures the installed core. */
 export function measureCore(directory: string, core: Tarball): CoreSize {
   const installed = join(directory, "node_modules", "@tollgate", "core", "dist");
+  // Smallest first: most names are digests, and another order changes the result by up to 900 bytes.
   const code = globSync("**/*.js", { cwd: installed })
-    .sort()
-    .map((path) => readFileSync(join(installed, path)));
+    .map((path) => readFileSync(join(installed, path)))
+    .sort((one, other) => one.length - other.length);
   return {
     unpackedBytes: core.unpackedBytes,
     packedBytes: core.packedBytes,
