@@ -273,6 +273,23 @@ it("goes on after every connection of a pool has lost its prepared statements (F
   expect(await store.steps.get("acme", "first")).toMatchObject({ outcome: null });
 });
 
+it("keeps a batch together after its connection has lost its prepared statements (F33)", async () => {
+  const pool = createPool({ max: 1 });
+  let transactions = 0;
+  const counting = poolQuerying(pool, (query) => (sent, answered) => {
+    if (sent.text.startsWith("BEGIN")) transactions++;
+    return query(sent, answered);
+  });
+  const store = await storeOver(counting);
+  const names = Array.from({ length: 200 }, (_, at) => `step ${at}`);
+  await Promise.all(names.map((name) => store.openStep(stepIntent(name))));
+  await pool.query("DISCARD ALL");
+  transactions = 0;
+  const settled = await Promise.all(names.map((name) => store.settleStep(stepSettlement(name))));
+  expect(settled.filter(({ settled }) => settled)).toHaveLength(200);
+  expect(transactions).toBe(0);
+});
+
 it("goes on after a pooler has moved it to a connection with statements of the same names (F33)", async () => {
   const pool = createPool();
   const prepared = new Set<string>();

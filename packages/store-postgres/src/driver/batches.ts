@@ -312,7 +312,7 @@ function failureOf(error: unknown, drafts: readonly Draft[] | null): unknown {
   return isOfAll(error) || drafts?.length === 1 ? error : null;
 }
 
-/** Whether the connection failed, so no draft caused it. */
+/** Whether the connection failed and each change may be written, so no draft caused it and none can share a statement. */
 function isOfAll(error: unknown): boolean {
-  return error instanceof PostgresFailure && error.kind.isLost;
+  return error instanceof PostgresFailure && error.kind.isUnsure;
 }

@@ -172,7 +172,7 @@ export function createDriver(transport: DriverTransport): Driver {
 
 /** Whether the failed statement may have committed, so the known rows may be wrong. */
 function mayBeDone(error: unknown): boolean {
-  return error instanceof PostgresFailure && error.kind.isLost;
+  return error instanceof PostgresFailure && error.kind.isUnsure;
 }
 
 /** A prepared decision that receives its outcome. */
