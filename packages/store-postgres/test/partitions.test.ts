@@ -18,7 +18,7 @@ import {
   partitionName,
   rangeOf,
 } from "../src/partitions/partition-range.ts";
-import { freshSchema, withClient } from "./databases.ts";
+import { createPool, freshSchema, poolQuerying, storeOver, withClient } from "./databases.ts";
 
 const day = 86_400_000;
 const keep = 30 * day;
@@ -103,6 +103,23 @@ it("has no partitions until activity has a retention, and then creates some ahea
   expect(partitions[1]?.from).toBe(partitions[0]?.until);
   await sweep(store, Date.now());
   expect(await partitionsOf(schema)).toEqual(partitions);
+});
+
+it("begins a sweep again if a connection is lost as it begins (F33)", async () => {
+  const pool = createPool();
+  let losses = 0;
+  const losing = poolQuerying(pool, (query) => (sent, answered) => {
+    if (losses === 0 || !sent.text.startsWith("BEGIN")) return query(sent, answered);
+    losses--;
+    setTimeout(answered, 1, new Error("Query read timeout"), undefined);
+  });
+  const store = await storeOver(losing);
+  for (const at of [0, 1]) {
+    await stepAt(store, at);
+    losses = 1;
+    expect(await sweep(store, keep + at + 1)).toEqual({ removed: 1, more: false });
+  }
+  expect(await counted(store)).toEqual([1, 1]);
 });
 
 it("drops a partition once all its Steps are old, and writes one leaf with their number", async () => {
@@ -198,11 +215,12 @@ it("changes neither partition nor evidence if its connection is cut before it fi
   const id = await stepAt(store, from);
   await withClient(async (reader) => {
     await reader.query(`BEGIN; SELECT FROM ${schema}.steps`);
-    const swept = sweep(store, until + keep).catch(() => "cut");
+    const swept = sweep(store, until + keep);
     const cut = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
       WHERE wait_event_type = 'Lock' AND query LIKE 'LOCK TABLE ${schema}.%'`;
     while ((await query(cut)).length === 0) await new Promise((resolve) => setImmediate(resolve));
-    expect(await swept).toBe("cut");
+    // Its repeat finds the table in use.
+    expect(await swept).toEqual({ removed: 0, more: false });
     await reader.query("COMMIT");
   });
   expect(await stepIds(store)).toEqual([id]);

@@ -174,10 +174,14 @@ export function createDatabase(options: DatabaseOptions): Database {
     write: (change, repeatable) => call(() => tryAgain(() => transact(change), repeatable)),
     rearrange: (change) =>
       call(() =>
-        transact(async (transaction, connection) => {
-          await connection.exec(rearrangeTimeouts);
-          return change(transaction, connection);
-        }).catch(unlessBusy),
+        tryAgain(
+          () =>
+            transact(async (transaction, connection) => {
+              await connection.exec(rearrangeTimeouts);
+              return change(transaction, connection);
+            }).catch(unlessBusy),
+          anyway,
+        ),
       ),
     byIndex: (work) => call(() => tryAgain(() => transactByIndex(work), anyway)),
     read: (query) => call(() => tryAgain(() => withConnection(true, query), anyway)),
