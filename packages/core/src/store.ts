@@ -48,7 +48,6 @@ export type * from "./domain/rate-limit.ts";
 export { ratePeriods } from "./domain/rate-limit.ts";
 export {
   isExpectedSession,
-  messagePrefix,
   type Session,
   type SessionFacts,
   type TranscriptPart,

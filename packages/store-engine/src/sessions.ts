@@ -1,10 +1,9 @@
-import {
-  messagePrefix,
-  type OpenStepRefusal,
-  type Owner,
-  type SessionLookup,
-  type SessionMatch,
-  type TranscriptPart,
+import type {
+  OpenStepRefusal,
+  Owner,
+  SessionLookup,
+  SessionMatch,
+  TranscriptPart,
 } from "@tollgate/core/store";
 import { chainHead, chainLength, chainSlice, commonPrefix } from "./chain.ts";
 import { isOwnedBy, type PartRecord, type SessionState, type SessionView } from "./model.ts";
@@ -182,6 +181,43 @@ export function transcriptPart(
       content && count < part.count ? Uint8Array.from(messagePrefix(content, count)) : content,
   };
 }
+
+/**
+ * Cuts a JSON array in UTF-8 after its first `count` messages, byte for byte: the messages that a branch shares with the
+ * part it diverged in. Returns the whole array if it has no more messages.
+ */
+function messagePrefix(content: Uint8Array, count: number): Uint8Array {
+  const end = count === 0 ? content.indexOf(0x5b) + 1 : endOfMessage(content, count);
+  if (end === null) return content;
+  return Buffer.concat([content.subarray(0, end), Uint8Array.of(0x5d)]);
+}
+
+/** Where message number `count` ends; null if no further message follows it. */
+function endOfMessage(content: Uint8Array, count: number): number | null {
+  let depth = 0;
+  let seen = 0;
+  for (let at = 0; at < content.length; at++) {
+    const byte = content[at] ?? 0;
+    if (byte === quote) at = endOfString(content, at);
+    else if (openers.has(byte)) depth++;
+    else if (closers.has(byte)) depth--;
+    else if (byte === comma && depth === 1 && ++seen === count) return at;
+  }
+  return null;
+}
+
+/** The position of the closing quote of the string that starts at `start`. */
+function endOfString(content: Uint8Array, start: number): number {
+  let at = start + 1;
+  while (at < content.length && content[at] !== quote) at += content[at] === backslash ? 2 : 1;
+  return at;
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+const openers: ReadonlySet<number> = new Set([0x5b, 0x7b]);
+const closers: ReadonlySet<number> = new Set([0x5d, 0x7d]);
 
 /** The Session that stores the messages before a Session's own. */
 export function historyFrom(
