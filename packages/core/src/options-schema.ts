@@ -3,6 +3,7 @@ import { budgetSchema, rateLimitSchema } from "./budgets/schema.ts";
 import type { Authenticate } from "./contracts/authenticate.ts";
 import { type EvidenceSigner, isSignerName, signerNameRule } from "./contracts/evidence-signer.ts";
 import type { Observer, TraceParent } from "./contracts/observer.ts";
+import type { Store } from "./contracts/store.ts";
 import { leadingSystems } from "./domain/api-key.ts";
 import { defaultDeadlines, defaultLimits } from "./domain/limits.ts";
 import { defaultRetention } from "./domain/retention.ts";
@@ -17,25 +18,30 @@ import { rulePolicySchema } from "./policy/schema.ts";
 import type { PriceTable } from "./routing/configured-prices.ts";
 import { priceTableSchema } from "./routing/model-schema.ts";
 
-/** An object that a factory made, with these methods and lists. It is passed on unchanged. */
+/** An object that a factory made, with these methods, lists and other objects. It is passed on unchanged. */
 const instance = (
   rule: string,
   contract: 1 | null,
   methods: readonly string[] = [],
   lists: readonly string[] = [],
+  objects: readonly string[] = [],
 ) =>
   z
     .custom<object>(
       (value) =>
-        typeof value === "object" &&
-        value !== null &&
+        isObject(value) &&
         (contract === null || ("contract" in value && value.contract === contract)),
       { error: rule },
     )
     .check(
       ...methods.map((name) => member(name, (value) => typeof value === "function", "a function")),
       ...lists.map((name) => member(name, Array.isArray, "a list")),
+      ...objects.map((name) => member(name, isObject, "an object")),
     );
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
 
 function member(name: string, isValid: (value: unknown) => boolean, kind: string) {
   return z.refine<object>((made) => isValid(Reflect.get(made, name)), {
@@ -103,7 +109,36 @@ const provider = instance(
   1,
   ["complete", "close"],
   ["problems"],
-).check(member("models", (models) => typeof models === "object" && models !== null, "an object"));
+  ["models"],
+);
+
+const storeMethods = [
+  "migrate",
+  "close",
+  "status",
+  "openStep",
+  "openAttempt",
+  "settleStep",
+  "correct",
+  "recordRefusal",
+  "renewLease",
+  "lapsedSteps",
+] as const satisfies readonly (keyof Store)[];
+
+const repositories = [
+  "keys",
+  "connections",
+  "sessions",
+  "steps",
+  "decisions",
+  "budgets",
+  "rateLimits",
+  "adminTokens",
+  "evidence",
+  "checkpoints",
+  "responses",
+  "usage",
+] as const satisfies readonly (keyof Store)[];
 
 /** The options of a gateway that are plain data, except its policy and its prices. */
 const settings = {
@@ -138,7 +173,13 @@ const settings = {
 /** Strict, because a gateway that ignored a mistyped option would run without its policy or its budgets. */
 export const gatewayOptionsSchema = z.strictObject({
   ...settings,
-  store: instance("must be a store of contract 1, such as memoryStore()", 1),
+  store: instance(
+    "must be a store of contract 1, such as memoryStore()",
+    1,
+    storeMethods,
+    [],
+    repositories,
+  ),
   providers: z.record(z.string(), provider).check(
     z.refine((providers) => Object.keys(providers).length > 0, {
       error: "must name at least one gateway",

@@ -92,6 +92,16 @@ describe("options", () => {
     expect((await gateway.fetch(chat({ messages }))).status).toBe(400);
   });
 
+  it("name every member that a store lacks", () => {
+    const { contract, ...members } = memoryStore();
+    for (const name of Object.keys(members)) {
+      const store = { contract, ...members, [name]: undefined };
+      expect(problemsOf({ store })).toContain(`\`store.${name}\` must be a`);
+    }
+    const problems = problemsOf({ store: { contract } }).split("\n");
+    expect(problems).toHaveLength(Object.keys(members).length);
+  });
+
   it("are reported with every problem at once", () => {
     const problems = problemsOf({ onDisconnect: "ignore", headerPrefix: "", dataClasses: [] });
     expect(problems.split("\n")).toHaveLength(3);
