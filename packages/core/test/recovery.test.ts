@@ -1,5 +1,5 @@
-import { countingIds, createTestGateway, manualClock } from "@tollgate/testing";
-import { describe, expect, it } from "vitest";
+import { countingIds, createTestGateway, faultyStore, manualClock } from "@tollgate/testing";
+import { describe, expect, it, vi } from "vitest";
 import { eventLog } from "./event-log.ts";
 import { stores } from "./stores.ts";
 import { completionOf } from "./wire.ts";
@@ -114,6 +114,31 @@ describe.each(stores)("a Step whose process is lost, on %s", (_, open) => {
     const [second, first] = await steps();
     expect([second?.sessionId, second?.turnId]).toEqual([first?.sessionId, first?.turnId]);
     expect(retry.session_id).toBe(first?.sessionId);
+  });
+
+  it("takes long to settle without delaying the leases of Steps that run meanwhile", async () => {
+    const store = open();
+    const gone = await createTestGateway({ store });
+    const clock = manualClock();
+    const on = { verb: "settleStep", nth: 1, when: "before", action: "wait" } as const;
+    const { store: slow, fault } = faultyStore(store, { on });
+    const peer = await createTestGateway({ store: slow, clock, ids: countingIds(1) });
+    const third = await createTestGateway({ store, clock, ids: countingIds(2) });
+    const { organizationId } = gone.key;
+    const steps = async () => (await third.gateway.steps.list({ organizationId })).data;
+    gone.provider.hold();
+    void gone.gateway.fetch(gone.chat());
+    await vi.waitFor(async () => expect(await steps()).toHaveLength(1));
+    const hold = peer.provider.hold();
+    const answering = peer.gateway.fetch(peer.chat());
+    await hold.reached();
+    await clock.advance("20s");
+    await fault.reached();
+    await clock.advance("1m");
+    expect(await third.gateway.recover()).toBe(0);
+    fault.release();
+    hold.release();
+    await completionOf(answering);
   });
 
   it("is settled once by two processes that recover at the same time", async () => {

@@ -80,8 +80,8 @@ async function progressed(processes: Processes): Promise<void> {
   const store = openDatabase(processes.place);
   const far = Date.now() + 1_000_000;
   for (;;) {
-    const [lapsed] = await store.lapsedSteps({ at: far, clock: "gateway", limit: 1 });
-    if (lapsed?.outputTokens) break;
+    const query = { at: far, clock: "gateway", after: null, limit: 1 } as const;
+    if ((await store.lapsedSteps(query)).steps[0]?.outputTokens) break;
   }
   await store.close();
 }

@@ -106,7 +106,7 @@ it("P2 the first of two suspended processes to wake waits one more round before 
 /** Resolves when the leases of all open Steps last longer than until then. */
 async function leasedPast(processes: Processes, at: number): Promise<void> {
   const store = openDatabase(processes.place);
-  const query = { at, clock: "gateway" as const, limit: 1 };
-  while ((await store.lapsedSteps(query)).length > 0);
+  const query = { at, clock: "gateway", after: null, limit: 1 } as const;
+  while ((await store.lapsedSteps(query)).steps.length > 0);
   await store.close();
 }

@@ -4,7 +4,7 @@ import {
   type DecisionRepository,
   type EvidenceLeaf,
   type EvidenceRepository,
-  type LapsedStep,
+  type LapsedSteps,
   type LeaseRenewal,
   lowerAscii,
   type Owner,
@@ -16,6 +16,7 @@ import {
   type StepContents,
   type StepQuery,
   type StepRepository,
+  type Store,
   type StorePage,
   type StorePaging,
   type Tenant,
@@ -335,18 +336,19 @@ export function renewLease(state: State, lease: LeaseRenewal): void {
 
 export function lapsedSteps(
   state: State,
-  { at, limit }: { readonly at: number; readonly limit: number },
-): readonly LapsedStep[] {
+  { at, after, limit }: Parameters<Store["lapsedSteps"]>[0],
+): LapsedSteps {
   const lapsed = state.openSteps
     .all()
-    .filter((row) => isLapsed(state, row, at))
+    .filter((row) => row.opened > (after ?? -1) && isLapsed(state, row, at))
     .sort((first, second) => first.opened - second.opened)
     .slice(0, limit);
-  return lapsed.map((row) => ({
-    step: stepOfRow(row),
-    salt: Uint8Array.from(state.salts.get(row.organizationId) ?? []),
-    outputTokens: row.outputTokens,
-  }));
+  const last = lapsed.length < limit ? undefined : lapsed.at(-1);
+  return {
+    steps: lapsed.map((row) => ({ step: stepOfRow(row), outputTokens: row.outputTokens })),
+    damaged: [],
+    next: last?.opened ?? null,
+  };
 }
 
 function isLapsed(state: State, row: StepRow, at: number): boolean {

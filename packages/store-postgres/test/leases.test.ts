@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { LeaseRenewal } from "@tollgate/core/store";
+import type { LeaseClock, LeaseRenewal, Store } from "@tollgate/core/store";
 import { expect, inject, it, onTestFinished } from "vitest";
 import { insertKey, stepIntent, stepSettlement } from "../../store-engine/test/step-intents.ts";
 import { postgresStore } from "../src/index.ts";
@@ -29,16 +29,23 @@ function beat(processId: string, apart: number): LeaseRenewal {
   return { processId, renewal: 1, at, until: at + leaseMs, clock: "store", steps: [] };
 }
 
+async function lapsedIn(
+  store: Store,
+  { at = Date.now(), clock = "store" }: { readonly at?: number; readonly clock?: LeaseClock } = {},
+) {
+  return (await store.lapsedSteps({ at, clock, after: null, limit: 9 })).steps;
+}
+
 it.each([-2 * minutes, 2 * minutes])(
   "measures leases by the server's clock: a peer whose clock is %i ms off recovers no live process (F39)",
   async (apart) => {
     const { store, peer } = await openStores();
-    const query = { at: Date.now() + apart, clock: "store", limit: 9 } as const;
+    const at = Date.now() + apart;
     await store.renewLease(beat("busy", 0));
-    expect(await peer.lapsedSteps(query)).toEqual([]);
-    expect(await peer.lapsedSteps({ ...query, clock: "gateway" })).toHaveLength(apart > 0 ? 1 : 0);
+    expect(await lapsedIn(peer, { at })).toEqual([]);
+    expect(await lapsedIn(peer, { at, clock: "gateway" })).toHaveLength(apart > 0 ? 1 : 0);
     await peer.renewLease(beat("busy", apart));
-    expect(await store.lapsedSteps({ ...query, at: Date.now() })).toEqual([]);
+    expect(await lapsedIn(store)).toEqual([]);
   },
 );
 
@@ -73,14 +80,14 @@ it("never lets a Step look given up that opens while its process renews its leas
     await client.query("COMMIT");
     expect(await opening).toMatchObject({ opened: true });
     await renewing;
-    expect(await peer.lapsedSteps({ at: Date.now(), clock: "store", limit: 9 })).toEqual([]);
+    expect(await lapsedIn(peer)).toEqual([]);
   });
 });
 
 it("extends a lease under its former number while a Step takes long to open", async () => {
   const { schema, store, peer } = await openStores();
   await store.renewLease(beat("busy", 0));
-  const lapsed = () => peer.lapsedSteps({ at: Date.now(), clock: "store", limit: 9 });
+  const lapsed = () => lapsedIn(peer);
   const steps = ["step", "slow"].map((stepId) => ({
     organizationId: "acme",
     stepId,
@@ -119,7 +126,7 @@ it("begins a lapsed lease again while a Step takes long to open", async () => {
     return slow;
   });
   expect(opening).toMatchObject({ opened: true });
-  expect(await peer.lapsedSteps({ at: Date.now(), clock: "store", limit: 9 })).toEqual([]);
+  expect(await lapsedIn(peer)).toEqual([]);
 });
 
 it("renews the lease of many open Steps in one statement", async () => {

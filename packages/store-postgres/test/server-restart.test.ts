@@ -52,7 +52,8 @@ it("keeps every acknowledged change whole when the server crashes under load (F2
     expect(await store.steps.get(owner.organizationId, id), id).not.toBeNull();
   for (const id of acknowledged.settled)
     expect((await store.steps.get(owner.organizationId, id))?.outcome, id).toBe("completed");
-  for (const { step } of await store.lapsedSteps({ at: 0, clock: "gateway", limit: 1_000 }))
+  const query = { at: 0, clock: "gateway", after: null, limit: 1_000 } as const;
+  for (const { step } of (await store.lapsedSteps(query)).steps)
     await store.settleStep({ ...stepSettlement(step.id), outcome: "interrupted" });
   await expectWhole(server.url);
 }, 60_000);

@@ -184,11 +184,14 @@ it("finds the Steps of dead processes although one of them is damaged (F54)", as
   await insertKey(store);
   for (const id of ["damaged", "whole"]) await store.openStep(stepIntent(id));
   client.exec(`UPDATE steps SET attempt_start = '{"a' WHERE id = 'damaged'`);
-  const lapsed = (limit = 100) => store.lapsedSteps({ at: 0, clock: "gateway", limit });
-  for (const limit of [1, 2, 100])
-    expect(await lapsed(limit)).toMatchObject([{ step: { id: "whole" } }]);
-  await store.settleStep(stepSettlement("whole"));
-  await expect(lapsed()).rejects.toThrow("JSON");
+  const lapsed = (after: number | null, limit: number) =>
+    store.lapsedSteps({ at: 0, clock: "gateway", after, limit });
+  const damaged = [expect.any(SyntaxError)];
+  const steps = [{ step: { id: "whole" } }];
+  expect(await lapsed(null, 100)).toMatchObject({ steps, damaged, next: null });
+  const first = await lapsed(null, 1);
+  expect(first).toMatchObject({ steps: [], damaged });
+  expect(await lapsed(first.next, 1)).toMatchObject({ steps, damaged: [] });
 });
 
 it("recovers all other Steps at once although one of them is damaged (F54)", async () => {
@@ -204,6 +207,24 @@ it("recovers all other Steps at once although one of them is damaged (F54)", asy
   await expect(gateway.recover()).rejects.toThrow();
   const open = client.prepare("SELECT id FROM steps WHERE outcome = 'open'").all();
   expect(open).toEqual([{ id: "step 0" }]);
+});
+
+it("recovers all other Steps at once although a page of them can't be settled (F54)", async () => {
+  const client = openClient(temporaryFile());
+  const store = sqliteStore({ client });
+  await store.migrate();
+  await insertKey(store);
+  const ids = Array.from({ length: 250 }, (_, at) => `step ${at}`);
+  await Promise.all(ids.map((id) => store.openStep(stepIntent(id))));
+  const lost = ids.slice(0, 100);
+  for (const id of lost) client.exec(`DELETE FROM sessions WHERE id = 'session of ${id}'`);
+  const reopened = sqliteStore({ client });
+  const { gateway } = await createTestGateway({ store: reopened });
+  onTestFinished(() => gateway.close());
+  await expect(gateway.recover()).rejects.toThrow("The store failed");
+  const text = "SELECT id FROM steps WHERE outcome = 'open' ORDER BY sequence";
+  const open = client.prepare(text).all();
+  expect(open.map(({ id }) => id)).toEqual(lost);
 });
 
 it("stops admitting when the open file is removed, and does not create it again (F32)", async () => {

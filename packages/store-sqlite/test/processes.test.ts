@@ -52,7 +52,8 @@ it.each([3, 17, 40, 77, 120])(
       if (verb === "settled") expect(step?.outcome, line).toBe("completed");
     }
     expectWhole(filename);
-    for (const { step } of await store.lapsedSteps({ at: 0, clock, limit: 1_000 }))
+    const query = { at: 0, clock, after: null, limit: 1_000 } as const;
+    for (const { step } of (await store.lapsedSteps(query)).steps)
       await store.settleStep({ ...stepSettlement(step.id), outcome: "interrupted" });
     expectWhole(filename);
     const counters = await store.budgets.counters(
@@ -196,5 +197,6 @@ it("removes processes with a lapsed lease once they have no open Steps", async (
   onTestFinished(() => database.close());
   const processes = database.prepare("SELECT id FROM processes ORDER BY id").all();
   expect(processes.map(({ id }) => id)).toEqual(["busy", "next"]);
-  expect(await store.lapsedSteps({ at: 15_000, clock, limit: 10 })).toHaveLength(1);
+  const query = { at: 15_000, clock, after: null, limit: 10 } as const;
+  expect((await store.lapsedSteps(query)).steps).toHaveLength(1);
 });

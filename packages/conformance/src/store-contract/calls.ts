@@ -131,11 +131,12 @@ export function callTests(test: ContractTest): void {
   }) => {
     const call = intents.call({ holds: [intents.hold()] });
     await store.openStep(call);
-    const lapsed = await store.lapsedSteps({ at: call.at, clock: "gateway", limit: 9 });
+    const query = { at: call.at, clock: "gateway", after: null, limit: 9 } as const;
+    const { steps: lapsed } = await store.lapsedSteps(query);
     expect(lapsed).toMatchObject([{ step: { id: call.stepId, sessionId: null } }]);
     const lost = { outcome: "interrupted", reason: "process_lost", finishReason: null } as const;
     await store.settleStep(intents.settlement(call, lost));
-    expect(await store.lapsedSteps({ at: call.at, clock: "gateway", limit: 9 })).toEqual([]);
+    expect((await store.lapsedSteps(query)).steps).toEqual([]);
     const sweep = { at: call.at + 2 * day, keep: day, limit: 9 };
     const leaf = () => intents.leaf("activity.removed");
     expect(await store.steps.sweep({ ...sweep, leaf })).toEqual({ removed: 1, more: false });

@@ -1,8 +1,8 @@
 import { systemClock } from "@tollgate/core";
-import type { LapsedStep, StepIntent, Store } from "@tollgate/core/store";
+import type { StepIntent, Store } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { countersOf } from "./budgets.ts";
-import { hex, user } from "./chain.ts";
+import { user } from "./chain.ts";
 import { type ContractTest, expectOpened } from "./contract-test.ts";
 import { createIntents, type Intents } from "./intents.ts";
 
@@ -65,20 +65,34 @@ export function leaseTests(test: ContractTest): void {
     const unseen = await openOne(store, other);
     const steps = [named(seen, 42), { ...named(seen, 1), stepId: intents.id() }];
     await store.renewLease({ ...lease, renewal: 2, until: 10, steps });
-    const found = await store.lapsedSteps({ at: 10, clock, limit: 9 });
-    expect(found.map(readable)).toEqual([
-      {
-        step: await store.steps.get("acme", seen.stepId),
-        salt: hex(intents.salt),
-        outputTokens: 42,
-      },
-      {
-        step: await store.steps.get("globex", unseen.stepId),
-        salt: hex(other.salt),
-        outputTokens: null,
-      },
-    ]);
-    expect(await store.lapsedSteps({ at: 10, clock, limit: 1 })).toHaveLength(1);
+    const found = await store.lapsedSteps({ at: 10, clock, after: null, limit: 9 });
+    expect(found).toEqual({
+      steps: [
+        { step: await store.steps.get("acme", seen.stepId), outputTokens: 42 },
+        { step: await store.steps.get("globex", unseen.stepId), outputTokens: null },
+      ],
+      damaged: [],
+      next: null,
+    });
+  });
+
+  test("finds lapsed Steps page by page, each once although earlier ones are settled", async ({
+    store,
+    intents,
+  }) => {
+    const opened: StepIntent[] = [];
+    for (let count = 0; count < 5; count++) opened.push(await openOne(store, intents));
+    const found: string[] = [];
+    for (let after: number | null = null; ; ) {
+      const { steps, next } = await store.lapsedSteps({ at: 0, clock, after, limit: 2 });
+      expect(steps.length).toBeLessThanOrEqual(2);
+      found.push(...steps.map(({ step }) => step.id));
+      const [first] = opened;
+      if (first) await store.settleStep(intents.settlement(first));
+      if (next === null) break;
+      after = next;
+    }
+    expect(found).toEqual(opened.map(({ stepId }) => stepId));
   });
 
   test("renews Steps only of the named organization, even if ids are equal", async ({
@@ -92,7 +106,7 @@ export function leaseTests(test: ContractTest): void {
     await expectOpened(store.openStep(namesake));
     await store.renewLease({ ...lease, renewal: 2, until: 10, steps: [named(step, 42)] });
     const lapsed = async (at: number) =>
-      (await store.lapsedSteps({ at, clock, limit: 9 })).map((found) => [
+      (await store.lapsedSteps({ at, clock, after: null, limit: 9 })).steps.map((found) => [
         found.step.organizationId,
         found.outputTokens,
       ]);
@@ -108,8 +122,8 @@ export function leaseTests(test: ContractTest): void {
     await store.renewLease({ ...lease, renewal: 3, until: 3_000, steps: [named(step, 30)] });
     await store.renewLease({ ...lease, renewal: 2, until: 2_000, steps: [] });
     expect(await lapsedIds(store, 2_500)).toEqual([]);
-    const [found] = await store.lapsedSteps({ at: 3_000, clock, limit: 1 });
-    expect(found?.outputTokens).toBe(30);
+    const { steps } = await store.lapsedSteps({ at: 3_000, clock, after: null, limit: 1 });
+    expect(steps[0]?.outputTokens).toBe(30);
   });
 
   test("does not extend the Steps of another process", async ({ store, intents }) => {
@@ -125,7 +139,7 @@ export function leaseTests(test: ContractTest): void {
     const step = await openOne(store, intents);
     const now = { at: systemClock.now(), clock: "store" } as const;
     const lapsed = async () =>
-      (await store.lapsedSteps({ ...now, at: systemClock.now(), limit: 9 })).map(
+      (await store.lapsedSteps({ ...now, at: systemClock.now(), after: null, limit: 9 })).steps.map(
         ({ step: { id } }) => id,
       );
     await store.renewLease({ ...lease, ...now, renewal: 1, until: now.at + 60_000 });
@@ -168,11 +182,8 @@ function named({ owner, stepId }: StepIntent, outputTokens: number) {
 }
 
 async function lapsedIds(store: Store, at: number): Promise<readonly string[]> {
-  return (await store.lapsedSteps({ at, clock, limit: 100 })).map(({ step }) => step.id);
-}
-
-function readable({ step, salt, outputTokens }: LapsedStep) {
-  return { step, salt: hex(salt), outputTokens };
+  const { steps } = await store.lapsedSteps({ at, clock, after: null, limit: 100 });
+  return steps.map(({ step }) => step.id);
 }
 
 function expectPlausible(store: Store): void {

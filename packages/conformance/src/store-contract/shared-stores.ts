@@ -164,9 +164,10 @@ export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
     const steps = [{ organizationId: "acme", stepId: step.stepId, outputTokens: 5 }];
     await store.renewLease({ ...lease, renewal: 2, until: 200, steps });
     await store.close();
-    expect(await peer.lapsedSteps({ at: 199, clock, limit: 9 })).toEqual([]);
-    const [found] = await peer.lapsedSteps({ at: 200, clock, limit: 9 });
-    expect(found).toMatchObject({ step: { id: step.stepId }, outputTokens: 5 });
+    const lapsed = async (at: number) =>
+      (await peer.lapsedSteps({ at, clock, after: null, limit: 9 })).steps;
+    expect(await lapsed(199)).toEqual([]);
+    expect(await lapsed(200)).toMatchObject([{ step: { id: step.stepId }, outputTokens: 5 }]);
     await peer.settleStep(intents.settlement(step, { outcome: "interrupted" }));
     expect(await countersOf(peer, "budget")).toMatchObject([{ settled: 60, held: 0 }]);
   });

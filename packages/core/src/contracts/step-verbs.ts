@@ -317,11 +317,17 @@ export interface LeaseRenewal {
   }[];
 }
 
+/** Some Steps of dead processes, and the `after` of the next ones; null at the end. */
+export interface LapsedSteps {
+  readonly steps: readonly LapsedStep[];
+  /** An error for each Step that can't be read, and so isn't among them. */
+  readonly damaged: readonly unknown[];
+  readonly next: number | null;
+}
+
 /** The data needed to settle a Step of a dead process. */
 export interface LapsedStep {
   readonly step: Step;
-  /** The organization's salt. */
-  readonly salt: Uint8Array;
   /** The output tokens that its process last recorded. Null if it recorded none, or null. */
   readonly outputTokens: number | null;
 }

@@ -15,7 +15,7 @@ import type {
 import type {
   AttemptIntent,
   CorrectionIntent,
-  LapsedStep,
+  LapsedSteps,
   LeaseClock,
   LeaseRenewal,
   OpenAttemptResult,
@@ -88,13 +88,14 @@ export interface Store {
   /**
    * Open Steps that no process will settle, in the order in which they opened: their process has no lease, its lease lapsed,
    * or it renewed its lease after the Step opened without naming the Step. Only reads: several processes may find the same Step, and `settleStep` lets one
-   * of them recover it.
+   * of them recover it. At most `limit` at once, damaged ones included.
    */
   lapsedSteps(query: {
     readonly at: number;
     readonly clock: LeaseClock;
+    readonly after: number | null;
     readonly limit: number;
-  }): Promise<readonly LapsedStep[]>;
+  }): Promise<LapsedSteps>;
 
   readonly keys: KeyRepository;
   readonly connections: ConnectionRepository;

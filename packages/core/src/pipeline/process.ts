@@ -260,6 +260,7 @@ export function createMaintenance(
 ): Maintenance {
   let cancel = (): void => {};
   let round: Promise<void> = Promise.resolve();
+  let recovering: Promise<void> | null = null;
   let sweeping: Promise<void> | null = null;
   let isStopped = false;
   let rounds = 0;
@@ -281,11 +282,16 @@ export function createMaintenance(
     const mayRecover = isRenewed && !isLate(renewed, at);
     if (isRenewed) renewed = at;
     if (!recovers) return;
-    if (mayRecover) await runTask("recovery", () => recoverSteps(context));
+    // They run on their own: a long recovery or sweep must not delay the next renewal.
+    if (mayRecover) recovering ??= recoverOnce();
     if (++rounds % roundsPerSweep === 0) sweeping ??= sweepOnce();
   }
 
-  /** Runs on its own: a long sweep must not delay the next renewal. */
+  async function recoverOnce(): Promise<void> {
+    await runTask("recovery", () => recoverSteps(context, () => isStopped));
+    recovering = null;
+  }
+
   async function sweepOnce(): Promise<void> {
     await runTask("rollup", () => rollUp(context, () => isStopped));
     await runTask("sweep", () => sweep(context, () => isStopped));
@@ -302,6 +308,7 @@ export function createMaintenance(
       isStopped = true;
       cancel();
       await round;
+      await recovering;
       await sweeping;
     },
     leaseAge: () => ageOf(renewed, timesOf(context)),
@@ -371,24 +378,33 @@ const pageSize = 100;
 
 /**
  * Settles the Steps of lost processes as `interrupted` and returns their number. Several processes may run it at once: each
- * Step is settled once.
+ * Step is settled once. Stops early if `isStopped` returns true.
  */
-export function recoverSteps(context: GatewayContext): Promise<number> {
-  return reported(context, "recovery", () => recoverAll(context));
+export function recoverSteps(
+  context: GatewayContext,
+  isStopped = (): boolean => false,
+): Promise<number> {
+  return reported(context, "recovery", () => recoverAll(context, isStopped));
 }
 
-async function recoverAll(context: GatewayContext): Promise<number> {
+/** A Step that can't be settled must not keep the others open. The first failure is thrown at the end. */
+async function recoverAll(context: GatewayContext, isStopped: () => boolean): Promise<number> {
   let recovered = 0;
-  for (;;) {
+  const failures: unknown[] = [];
+  for (let after: number | null = null; ; ) {
     const time = { at: context.clock.now(), clock: leaseClockOf(context) };
-    const lapsed = await context.store.lapsedSteps({ ...time, limit: pageSize });
-    const results = await Promise.all(lapsed.map((step) => recover(context, step)));
-    const settled = results.filter(Boolean).length;
-    recovered += settled;
-    // Without progress, the same page would come back. A short page may lack damaged Steps, so others may follow it.
-    if (settled === 0) return recovered;
+    const page = await context.store.lapsedSteps({ ...time, after, limit: pageSize });
+    const results = await Promise.allSettled(page.steps.map((step) => recover(context, step)));
+    for (const result of results)
+      if (result.status === "rejected") failures.push(result.reason);
+      else if (result.value) recovered++;
+    failures.push(...page.damaged);
+    after = page.next;
+    if (after === null || isStopped()) break;
     await yieldToEventLoop();
   }
+  if (failures.length > 0) throw failures[0];
+  return recovered;
 }
 
 async function recover(

@@ -3,6 +3,7 @@ import type {
   ConnectionRepository,
   EvidenceRepository,
   LapsedStep,
+  LapsedSteps,
   LeaseClock,
   LeaseRenewal,
   Owner,
@@ -192,33 +193,22 @@ function* renewLease(dialect: SqlDialect, lease: LeaseRenewal): Script<void> {
 
 function* lapsedSteps(
   dialect: SqlDialect,
-  query: { readonly at: number; readonly clock: LeaseClock; readonly limit: number },
-): Script<readonly LapsedStep[]> {
+  query: Parameters<Store["lapsedSteps"]>[0],
+): Script<LapsedSteps> {
   const at = yield* timeOf(dialect, query);
-  for (let limit = query.limit; ; limit *= 2) {
-    const rows = yield* all(leaseStatements.lapsed, { at, limit });
-    const steps: LapsedStep[] = [];
-    const failures: unknown[] = [];
-    for (const row of rows)
-      try {
-        steps.push(lapsedFromRow(row));
-      } catch (failure) {
-        failures.push(failure);
-      }
-    // Damaged Steps must not keep the others open. Their error is thrown once only such Steps are left.
-    if (steps.length > 0) return steps.slice(0, query.limit);
-    if (rows.length < limit && failures.length > 0) throw failures[0];
-    if (rows.length < limit) return steps;
-  }
-}
-
-function lapsedFromRow(row: unknown): LapsedStep {
-  const read = readRow(row);
-  return {
-    step: stepFromRow(row),
-    salt: read.bytesOrNull("salt") ?? new Uint8Array(),
-    outputTokens: read.integerOrNull("output_tokens"),
-  };
+  const { after, limit } = query;
+  const rows = yield* all(leaseStatements.lapsed, { at, after: after ?? -1, limit });
+  const steps: LapsedStep[] = [];
+  const damaged: unknown[] = [];
+  for (const row of rows)
+    try {
+      const outputTokens = readRow(row).integerOrNull("output_tokens");
+      steps.push({ step: stepFromRow(row), outputTokens });
+    } catch (error) {
+      damaged.push(error);
+    }
+  const last = rows.length < limit ? undefined : rows.at(-1);
+  return { steps, damaged, next: last === undefined ? null : readRow(last).integer("sequence") };
 }
 
 /** The clocks of machines that share a database may differ, so leases can follow the database's clock. */

@@ -11,10 +11,9 @@ export const leaseStatements = {
   forget: `DELETE FROM processes WHERE lapses_at <= :at AND id <> :process_id
     AND NOT EXISTS (SELECT 1 FROM open_steps WHERE process_id = processes.id)`,
   lapsed: `SELECT ${stepReadColumns.map((column) => `t.${column}`).join(", ")},
-      o.output_tokens, g.salt
+      t.sequence, o.output_tokens
     FROM open_steps o LEFT JOIN processes p ON p.id = o.process_id
       JOIN steps t ON t.organization_id = o.organization_id AND t.id = o.step_id
-      LEFT JOIN organizations g ON g.id = o.organization_id
-    WHERE p.id IS NULL OR p.lapses_at <= :at OR p.renewal > o.renewal
+    WHERE t.sequence > :after AND (p.id IS NULL OR p.lapses_at <= :at OR p.renewal > o.renewal)
     ORDER BY t.sequence LIMIT :limit`,
 } as const;

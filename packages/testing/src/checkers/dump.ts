@@ -58,7 +58,7 @@ export async function dumpStore(store: Store, query: DumpQuery): Promise<StoreDu
   const sessions = await ofEach((organizationId) =>
     everyRow((paging) => store.sessions.list({ organizationId }, paging)),
   );
-  const lapsed = await store.lapsedSteps({ at, clock: "gateway", limit: 100_000 });
+  const lapsed = await store.lapsedSteps({ at, clock: "gateway", after: null, limit: 100_000 });
   return {
     at,
     leaves,
@@ -69,7 +69,7 @@ export async function dumpStore(store: Store, query: DumpQuery): Promise<StoreDu
       everyRow((paging) => store.decisions.list({ organizationId }, paging)),
     ),
     counters: await countersOf(store, leaves),
-    lapsedSteps: lapsed.map(({ step }) => step.id),
+    lapsedSteps: lapsed.steps.map(({ step }) => step.id),
     sessions: await sessionDumps(store, sessions),
     activity: await ofEach((organizationId) => activityOf(activity, organizationId)),
     usage: await rolledUp(store, organizations),
