@@ -491,6 +491,22 @@ describe("a Step that ends while it waits to repeat an attempt that used nothing
     expect(await stepOf(test)).toMatchObject({ reason: "deadline", attempts: free });
   });
 
+  it.each(refused)(
+    "%s says that the gateway was closed, and that a retry is safe",
+    async (_, details) => {
+      const test = await waiting(details);
+      await test.clock.until(test.gateway.close({ within: "1s" }));
+      const answer = await test.answer;
+      expect(await failureOf(answer)).toMatchObject({
+        code: "overloaded",
+        message: "The gateway was closed before the answer was complete.",
+      });
+      expect(answer.status).toBe(503);
+      expect(answer.headers.get("x-should-retry")).toBe("true");
+      expect(answer.headers.get("retry-after")).toBe("1");
+    },
+  );
+
   it("records how the attempt itself ended, as the event has it, apart from its Step", async () => {
     const left = await waiting({ status: 503 }, { onDisconnect: "abort" });
     left.client.abort();

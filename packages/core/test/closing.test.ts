@@ -42,7 +42,9 @@ describe("an answer that nobody reads", () => {
     expect(await stepsOf(test)).toMatchObject([{ outcome: "failed", reason: "gateway_closed" }]);
     const sent = sentIn(await answer.text());
     expect(sent.map(({ type }) => type).slice(-2)).toEqual(["error", "done"]);
-    expect(sent.at(-2)).toMatchObject({ error: { code: "upstream_error" } });
+    expect(sent.at(-2)).toMatchObject({
+      error: { code: "overloaded", message: expect.stringContaining("gateway was closed") },
+    });
   });
 
   it("ends at the deadline of the whole answer", async () => {
@@ -163,6 +165,6 @@ describe("a gateway that closes", () => {
     const running = gateway.fetch(chat());
     await hold.reached();
     await clock.until(gateway.close());
-    expect(await failureOf(running)).toMatchObject({ code: "upstream_error" });
+    expect(await failureOf(running)).toMatchObject({ code: "overloaded" });
   });
 });

@@ -10,7 +10,7 @@ it("F52 SIGTERM in the middle of a stream ends it with an error, settles its Ste
   await client.until("Half of it");
   expect(await stopped.stop()).toBe(0);
   const { error, done, finishReason } = readStream(readAnswer(await client.ended()));
-  expect(error).toMatchObject({ code: "upstream_error" });
+  expect(error).toMatchObject({ code: "overloaded" });
   expect([done, finishReason]).toEqual([true, null]);
   expect(await product.steps()).toMatchObject([{ outcome: "failed", reason: "gateway_closed" }]);
   expect(await product.problems()).toEqual([]);

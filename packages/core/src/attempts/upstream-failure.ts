@@ -11,11 +11,16 @@ export function upstreamFailure(error: ProviderError): GatewayError {
   const { status } = error;
   if (error.reason === "connection_unavailable")
     return new GatewayError("connection_unavailable", error.message, { cause: error });
-  if (error instanceof CallDeclined)
+  if (error instanceof CallDeclined || error.reason === "gateway_closed")
     return new GatewayError(
       error.reason === "breaker_open" ? "upstream_error" : "overloaded",
       error.message,
-      { status: 503, headers: { "retry-after": seconds(error.retryAfterMs) }, cause: error },
+      {
+        status: 503,
+        retry: error.delivery !== "unknown",
+        headers: { "retry-after": seconds(error.retryAfterMs) },
+        cause: error,
+      },
     );
   const meaning = upstreamCode([error.code], null);
   if (meaning === "context_length_exceeded" || meaning === "content_filter")

@@ -116,7 +116,7 @@ class StepExecution implements StepRun, Timed {
     this.#slot = context.timers.add(this, this.#deadlineAt);
     opened.open.runs({
       outputTokens: () => knownOutputTokens(this.attempt.planned.attempt, seenOf(this.attempt)),
-      stop: () => this.stop(gatewayClosed()),
+      stop: () => this.stop(gatewayClosed(this)),
     });
     if (call.signal.aborted) this.leave();
     else call.signal.addEventListener("abort", this.leave, { once: true });
@@ -365,11 +365,11 @@ function clientClosed(): ClientClosed {
   return new ClientClosed("the client left before its answer was complete");
 }
 
-function gatewayClosed(): ProviderError {
+/** In a backoff, it is known whether the provider may have run the call. */
+function gatewayClosed({ attempt, isUnsure }: StepRun): ProviderError {
   return new ProviderError("The gateway was closed before the answer was complete.", {
     reason: "gateway_closed",
-    delivery: "unknown",
-    status: 503,
+    delivery: attempt.settlement === null || isUnsure ? "unknown" : "not-sent",
   });
 }
 
