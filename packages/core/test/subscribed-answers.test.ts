@@ -103,6 +103,20 @@ describe("a provider that pushes its answer", () => {
     expect(await steps()).toMatchObject([{ outcome: "failed", reason: "silent" }]);
   });
 
+  it("may pass on the rest that it has read while its call is ended", async () => {
+    const { ask, clock, steps, seen } = await gatewayOf(
+      (sink) => void sink.events(sent),
+      () => {
+        for (const events of [said("Hello"), finish]) seen.sinks[0]?.events(events);
+        seen.sinks[0]?.ended();
+      },
+    );
+    const { choices } = await completionOf(clock.until(ask()));
+    expect(choices[0]?.message.content).toBe("Hello");
+    expect(seen.ended).toBe(1);
+    expect(await steps()).toMatchObject([{ outcome: "completed" }]);
+  });
+
   it("is recorded as it ended, even if ending its call throws", async () => {
     const { ask, clock, steps, seen } = await gatewayOf(
       (sink) => void sink.events(sent),

@@ -19,9 +19,9 @@ export function toAsyncIterator(
     wake();
   }
   function stop(failure: { readonly thrown: unknown } | null): void {
-    batch = null;
-    cancel?.();
     finish(failure);
+    cancel?.();
+    batch = null;
   }
   function onAbort(): void {
     stop({ thrown: signal.reason });

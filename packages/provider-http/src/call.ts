@@ -102,8 +102,9 @@ class Call implements AnswerReceiver {
     }
   }
 
-  /** Closes the connection. */
+  /** Passes on what was read, because its tokens count, and closes the connection. */
   cancel(): void {
+    if (!this.#isOver) this.#exchange?.flush();
     if (!this.#isOver) this.#close("incomplete");
   }
 

@@ -133,6 +133,12 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#schedule();
   }
 
+  /** Delivers at once what was read. */
+  flush(): void {
+    this.#isPaused = false;
+    this.#deliver();
+  }
+
   /** Ends the answer as if the upstream had ended it. */
   stop(): void {
     this.#end ??= { failure: null };

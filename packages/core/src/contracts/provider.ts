@@ -162,8 +162,9 @@ export interface Provider {
 /** The answer of a provider. Iterate it or subscribe a sink to it, not both, and only once. */
 export interface ProviderAnswer extends AsyncIterable<readonly CompletionEvent[]> {
   /**
-   * Passes the events to a sink in plain calls, for providers whose upstream answers by callbacks. The returned function ends
-   * the call and closes its connection; the sink then gets nothing more, and `call.signal` can be ignored.
+   * Passes the events to a sink in plain calls, for providers whose upstream answers by callbacks. The returned function
+   * passes on what was read, ends the call and closes its connection; the sink then gets nothing more, and `call.signal` can
+   * be ignored.
    */
   subscribe?(sink: AnswerSink): () => void;
 }

@@ -199,10 +199,11 @@ export class RunningAttempt implements AnswerSink {
     this.#run.failed(thrown);
   }
 
-  /** Ends the attempt, whether or not its provider reacts to the abort. */
+  /** Ends the attempt, whether or not its provider reacts to the abort. What the provider has read by then counts. */
   stop(reason: unknown): void {
     this.#stoppedFor ??= reason;
     this.#controller?.abort(reason);
+    this.#endCall();
     this.failed(reason);
   }
 
@@ -374,8 +375,10 @@ export class RunningAttempt implements AnswerSink {
 
   /** The attempt is over even if the provider fails to end its call. */
   #endCall(): void {
+    const cancel = this.#cancel;
+    this.#cancel = null;
     try {
-      this.#cancel?.();
+      cancel?.();
     } catch {
       // A failure to cancel changes nothing.
     }
