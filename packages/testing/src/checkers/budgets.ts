@@ -1,6 +1,6 @@
 import type { BudgetCounterKey, EvidenceLeaf, Hold } from "@tollgate/core/store";
 import type { StoreDump } from "./dump.ts";
-import { factsOf, leafFacts, leafHolds } from "./leaf-facts.ts";
+import { type Facts, factsOf, leafFacts, leafHolds } from "./leaf-facts.ts";
 
 interface Account {
   readonly hold: Hold;
@@ -10,20 +10,26 @@ interface Account {
   overage: number;
 }
 
-interface OpenStep {
-  holds: readonly Hold[];
+interface Charge {
   usd: number;
   tokens: number;
 }
 
+/** What a Step holds, and what its attempts under these holds used so far. */
+interface StepAccount extends Charge {
+  holds: readonly Hold[];
+  /** Each ended attempt by its number, after its last correction. */
+  readonly ended: Map<unknown, Charge & { readonly holds: readonly Hold[] }>;
+}
+
 /**
- * Replays all holds and charges of the evidence in order. Checks that settled and held amounts never exceed the limit of
- * a hard budget, except for overage of a provider, and that the counters equal the sums at the end.
+ * Replays all holds, charges and corrections of the evidence in order. Checks that settled and held amounts never exceed
+ * the limit of a hard budget, except for overage of a provider, and that the counters equal the sums at the end.
  */
 export function checkBudgets({ leaves, counters }: StoreDump): readonly string[] {
   const accounts = new Map<string, Account>();
-  const openSteps = new Map<string, OpenStep>();
-  const problems = leaves.flatMap((leaf) => replay(leaf, accounts, openSteps));
+  const steps = new Map<string, StepAccount>();
+  const problems = leaves.flatMap((leaf) => replay(leaf, accounts, steps));
   const known = new Map(counters.map((counter) => [counterName(counter), counter]));
   for (const [name, { settled, held }] of accounts) {
     const counter = known.get(name);
@@ -38,23 +44,26 @@ export function checkBudgets({ leaves, counters }: StoreDump): readonly string[]
 function replay(
   leaf: EvidenceLeaf,
   accounts: Map<string, Account>,
-  openSteps: Map<string, OpenStep>,
+  steps: Map<string, StepAccount>,
 ): string[] {
   const facts = leafFacts(leaf);
-  const step = String(facts["step"]);
-  const openStep = openSteps.get(step) ?? { holds: [], usd: 0, tokens: 0 };
-  openSteps.set(step, openStep);
+  const id = String(facts["step"]);
+  const step = steps.get(id) ?? { holds: [], usd: 0, tokens: 0, ended: new Map() };
+  steps.set(id, step);
   switch (leaf.kind) {
     case "step.opened":
-      return applyHolds(leaf, openStep, accounts);
+      return applyHolds(leaf, step, accounts);
     case "attempt.opened":
-      charge(openStep, facts["ended"]);
+      charge(step, facts["ended"]);
       if (facts["holds"] === null) return [];
-      settle(openStep, accounts);
-      return applyHolds(leaf, openStep, accounts);
+      settle(step, accounts);
+      return applyHolds(leaf, step, accounts);
     case "step.settled":
-      charge(openStep, facts["attempt"]);
-      settle(openStep, accounts);
+      charge(step, facts["attempt"]);
+      settle(step, accounts);
+      return [];
+    case "correction":
+      correct(step, facts, accounts);
       return [];
     default:
       return [];
@@ -63,12 +72,12 @@ function replay(
 
 function applyHolds(
   leaf: EvidenceLeaf,
-  openStep: OpenStep,
+  step: StepAccount,
   accounts: Map<string, Account>,
 ): string[] {
   // Rate limits recover with time, so no ledger records their use.
-  openStep.holds = leafHolds(leaf).filter(({ unit }) => !unit.endsWith("_pace"));
-  return openStep.holds.flatMap((hold) => {
+  step.holds = leafHolds(leaf).filter(({ unit }) => !unit.endsWith("_pace"));
+  return step.holds.flatMap((hold) => {
     const name = counterName(hold);
     const account = accounts.get(name) ?? { hold, settled: 0, held: 0, overage: 0 };
     accounts.set(name, account);
@@ -80,25 +89,46 @@ function applyHolds(
   });
 }
 
-function charge(openStep: OpenStep, ended: unknown): void {
-  const { costNanoUsd, usage } = factsOf(ended);
-  openStep.usd += Number(costNanoUsd ?? 0);
-  openStep.tokens += Number(factsOf(usage)["totalTokens"] ?? 0);
+function charge(step: StepAccount, attempt: unknown): void {
+  const { number, costNanoUsd, usage } = factsOf(attempt);
+  const usd = Number(costNanoUsd ?? 0);
+  const tokens = Number(factsOf(usage)["totalTokens"] ?? 0);
+  step.usd += usd;
+  step.tokens += tokens;
+  step.ended.set(number, { holds: step.holds, usd, tokens });
 }
 
-function settle(openStep: OpenStep, accounts: Map<string, Account>): void {
-  for (const hold of openStep.holds) {
+/** A correction changes the counters that its attempt was charged to. Figures it doesn't give stay as they are. */
+function correct(
+  { ended }: StepAccount,
+  { attempt, costNanoUsd, usage }: Facts,
+  accounts: ReadonlyMap<string, Account>,
+): void {
+  const before = ended.get(attempt);
+  if (!before) return;
+  const usd = Number(costNanoUsd ?? before.usd);
+  const tokens = Number(factsOf(usage)["totalTokens"] ?? before.tokens);
+  ended.set(attempt, { ...before, usd, tokens });
+  for (const hold of before.holds) {
+    const account = accounts.get(counterName(hold));
+    if (account && hold.unit === "usd") account.settled += usd - before.usd;
+    if (account && hold.unit === "tokens") account.settled += tokens - before.tokens;
+  }
+}
+
+function settle(step: StepAccount, accounts: Map<string, Account>): void {
+  for (const hold of step.holds) {
     const account = accounts.get(counterName(hold));
     if (!account) continue;
-    const { requests, usd, tokens } = { ...openStep, requests: hold.amount };
+    const { requests, usd, tokens } = { ...step, requests: hold.amount };
     const spent = { requests, usd, tokens, steps: 0, requests_pace: 0, tokens_pace: 0 }[hold.unit];
     account.held -= hold.amount;
     account.settled += spent;
     account.overage += Math.max(0, spent - hold.amount);
   }
-  openStep.holds = [];
-  openStep.usd = 0;
-  openStep.tokens = 0;
+  step.holds = [];
+  step.usd = 0;
+  step.tokens = 0;
 }
 
 function counterName({ budgetId, subject, periodStart }: BudgetCounterKey): string {

@@ -1,3 +1,4 @@
+import { definePolicy, permit } from "@tollgate/core/policy";
 import { ProviderError } from "@tollgate/core/provider";
 import type {
   Attempt,
@@ -104,6 +105,37 @@ describe("the checkers of a dump", () => {
     expect(dump.counters).toHaveLength(3);
     expect(checkDump(dump)).toEqual([]);
     expect(checkQuiet(dump)).toHaveLength(4);
+  });
+
+  it("count corrections of a call's attempts in the budgets that each was charged to", async () => {
+    const { gateway, provider, clock, store, chat, key } = await createTestGateway({
+      policy: definePolicy({
+        rules: [permit("all", {}, { fallbacks: ["spare/tollgate/scripted"] })],
+      }),
+      budgets: [
+        { id: "dollars", limit: { usd: 1 }, period: "day", scope: { gateway: "test" } },
+        { id: "tokens", limit: { tokens: 1_000_000 }, period: "day" },
+      ],
+    });
+    provider.fail(overloaded, { times: 3 });
+    await clock.until(gateway.fetch(chat({ max_tokens: 9 })));
+    const { organizationId } = key;
+    const [{ id, attempts } = expect.unreachable()] = (await gateway.steps.list({ organizationId }))
+      .data;
+    const correct = (attempt: number, figures: object) =>
+      gateway.steps.correct({ organizationId, id, attempt, reason: "the invoice", ...figures });
+    await correct(1, { costNanoUsd: 70_000, usage: { promptTokens: 30, completionTokens: 20 } });
+    await correct(1, { costNanoUsd: 60_000 });
+    await correct(attempts.length, { usage: { promptTokens: 1, completionTokens: 0 } });
+    const dump = await dumpStore(store, {
+      organizations: [organizationId],
+      at: clock.now(),
+      activity: gateway.activity,
+    });
+    expect(dump.counters.map(({ settled: was }) => was)).toEqual([60_000, 51]);
+    expect(checkDump(dump)).toEqual([]);
+    const counters = changed(dump.counters, 0, () => ({ settled: 70_000 }));
+    expect(checkDump({ ...dump, counters })).toHaveLength(1);
   });
 
   it.each(damages)("find %s", async (_, damage) => {
