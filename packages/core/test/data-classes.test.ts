@@ -114,6 +114,23 @@ describe("data sensitivity (section 5.3)", () => {
     });
   });
 
+  it("is never below the key's floor, even if the order of the classes changed", async () => {
+    const store = memoryStore();
+    const key = { minimumDataClass: "LOW", defaultDataClass: "HIGH" };
+    const before = await createTestGateway({ store, dataClasses: ["LOW", "HIGH"], key });
+    for (const dataClasses of [
+      ["HIGH", "LOW"],
+      ["HIGH", "HIGHEST"],
+    ]) {
+      const other = { userId: "other", minimumDataClass: "HIGH", defaultDataClass: "HIGH" };
+      const ids = countingIds(dataClasses.indexOf("LOW") + 9);
+      const after = await createTestGateway({ store, dataClasses, key: other, ids });
+      const ask = (headers = {}) => after.gateway.fetch(before.chat({}, headers));
+      expect((await ask()).headers.get(header)).toBe(dataClasses[1]);
+      expect((await failureOf(ask({ [header]: "HIGH" }))).code).toBe("data_class_below_floor");
+    }
+  });
+
   it("follows the configured classes and header prefix", async () => {
     const { gateway, chat } = await createTestGateway({
       dataClasses: ["open", "closed"],

@@ -11,8 +11,9 @@ export const defaultDataClasses = [
 ] as const;
 
 /**
- * The effective data class: the header's, else the key's default. It is never below the class of a response that the request
- * refers to (section 5.3), nor below its Session's class if the policy raises requests to it.
+ * The effective data class: the header's, else the key's default. It is never below the key's floor, whose order may have
+ * changed since, nor the class of a response that the request refers to (section 5.3), nor its Session's class if the
+ * policy raises requests to it.
  * @throws GatewayError `invalid_data_class` or `data_class_below_floor`. A header is never raised silently.
  */
 export function classify(
@@ -30,13 +31,12 @@ export function classify(
     readonly session: string | null;
   },
 ): string {
-  const rank = (dataClass: string): number => rankOf(dataClasses, dataClass);
-  const minRankOf = (dataClass: string | null): number =>
-    dataClass === null ? -1 : rank(dataClass);
-  const minRank = Math.max(minRankOf(referred), minRankOf(session));
+  const rank = (dataClass: string | null): number =>
+    dataClass === null ? -1 : rankOf(dataClasses, dataClass);
+  const { defaultDataClass: usual, minimumDataClass: floor } = caller;
   if (header.value === null) {
-    const usual = dataClasses[Math.max(rank(caller.defaultDataClass), minRank)];
-    return usual ?? caller.defaultDataClass;
+    const highest = Math.max(rank(usual), rank(floor), rank(referred), rank(session));
+    return dataClasses[highest] ?? usual;
   }
   const asked = dataClasses.indexOf(header.value);
   if (asked < 0) {
@@ -48,11 +48,10 @@ export function classify(
       },
     );
   }
-  if (asked < rank(caller.minimumDataClass))
-    throw belowFloor(header.name, `the key's minimum ${caller.minimumDataClass}`);
-  if (asked < minRankOf(referred))
+  if (asked < rank(floor)) throw belowFloor(header.name, `the key's minimum ${floor}`);
+  if (asked < rank(referred))
     throw belowFloor(header.name, "the class of the response it refers to");
-  if (asked < minRank)
+  if (asked < rank(session))
     throw belowFloor(header.name, `the class of the Session it continues, ${session}`);
   return header.value;
 }
