@@ -37,6 +37,21 @@ describe("an invalid command line", () => {
       ["steps", ...["a=1", "a=2"].flatMap((pair) => ["--metadata", pair])],
       "The name a is given twice.",
     ],
+    [
+      "two values for an option that takes one",
+      ["activity", "--organization", "acme", "--organization=globex"],
+      "error: option '--organization <id>' takes one value and is given twice",
+    ],
+    [
+      "two values for an option of every command",
+      ["--actor", "ada", "keys", "list", "--actor", "bob"],
+      "error: option '--actor <name>' takes one value and is given twice",
+    ],
+    [
+      "an option and its opposite",
+      ["keys", "list", "--live", "--no-live"],
+      "error: pass either --live or --no-live",
+    ],
     ["a bad dimension", ["activity", "summarize", "--by", "outcome"], "It must be one of: org"],
     ["a bad word", ["decisions", "--effect", "maybe"], "It must be one of: permit, deny."],
     ["a bad time", ["steps", "--from", "yesterday"], "It must be a time such as 2026-01-31"],
@@ -106,6 +121,17 @@ describe("an invalid command line", () => {
     const { exitCode, text } = await runInvalid([...command.split(" "), ...range]);
     expect([exitCode, text]).toEqual([2, "error: --from must not be after --to\n"]);
   });
+});
+
+it("accepts the same flag twice, and several values where an option collects them", async () => {
+  const keys = createProgram().commands.find((noun) => noun.name() === "keys");
+  const list = keys?.commands.find((command) => command.name() === "list")?.action(() => {});
+  await list?.parseAsync(["--live", "--live"], { from: "user" });
+  expect(list?.opts()).toEqual({ live: true });
+  const create = keys?.commands.find((command) => command.name() === "create")?.action(() => {});
+  const words = "--organization acme --user ada --label a --model x --model y".split(" ");
+  await create?.parseAsync(words, { from: "user" });
+  expect(create?.opts()).toMatchObject({ model: ["x", "y"] });
 });
 
 describe("the help of a command", () => {

@@ -19,7 +19,7 @@ import {
 import { defineRateLimits } from "./commands/rate-limits.ts";
 import { defineSessions } from "./commands/sessions.ts";
 import { defineActivity, defineSteps } from "./commands/steps.ts";
-import { describeFailure, messageOf } from "./failure.ts";
+import { CommandError, describeFailure, messageOf } from "./failure.ts";
 import { requireNode } from "./require-node.ts";
 
 /**
@@ -90,7 +90,29 @@ export function createProgram(): Command {
   defineCheck(program);
   defineSchema(program);
   defineImport(program);
+  rejectSecondValues(program);
   return program;
+}
+
+/** Commander keeps the last value of an option that takes one. A command must not run with half of what was asked. */
+function rejectSecondValues(command: Command): void {
+  const given = new Map<string, Option>();
+  for (const option of command.options)
+    command.on(`option:${option.name()}`, () => {
+      const name = option.attributeName();
+      const before = given.get(name);
+      given.set(name, option);
+      const isSameFlag = before === option && !option.required;
+      // Options that can be repeated collect their values.
+      if (!before || isSameFlag || typeof command.getOptionValue(name) === "object") return;
+      throw new CommandError(
+        before === option
+          ? `option '${option.flags}' takes one value and is given twice`
+          : `pass either ${before.long} or ${option.long}`,
+        2,
+      );
+    });
+  command.commands.forEach(rejectSecondValues);
 }
 
 function version(): string {
