@@ -14,6 +14,20 @@ export class CommandError extends Error {
   }
 }
 
+/** Returns why a server can't listen, with the options that change where it does; any other error as it is. */
+export function listenFailure(
+  thrown: unknown,
+  { port, host }: { readonly port: number; readonly host: string },
+  options: { readonly port: string; readonly host: string },
+): unknown {
+  if (!(thrown instanceof Error && "code" in thrown && "syscall" in thrown)) return thrown;
+  return new CommandError(
+    thrown.code === "EADDRINUSE"
+      ? `port ${port} of ${host} is in use: choose another port with ${options.port}`
+      : `can't listen on port ${port} of ${host} (${thrown.code}): choose another with ${options.host} or ${options.port}`,
+  );
+}
+
 /** Returns the exit code and the line to print. The line is null if Commander has printed it. */
 export function describeFailure(thrown: unknown): {
   readonly exitCode: number;

@@ -2,7 +2,7 @@ import { everyOrganization, type Gateway, type KeyRecord, type Mountable } from 
 import { type RunningServer, type ServeOptions, serve } from "@tollgate/node";
 import type { ServeSettings } from "./configuration/data-schema.ts";
 import { eventLog, type LogLevel } from "./event-log.ts";
-import { CommandError } from "./failure.ts";
+import { CommandError, listenFailure } from "./failure.ts";
 import { defaultActor, type Globals } from "./globals.ts";
 import { openGateway } from "./open-gateway.ts";
 import { print } from "./print.ts";
@@ -32,12 +32,21 @@ export async function runServer(options: ServerOptions): Promise<void> {
   const settings = serverSettings(configured, options);
   const { closeWithin = 25, drainDelay = 0, log = "warnings", ...listening } = settings;
   try {
+    if (drainDelay >= closeWithin)
+      throw new CommandError(
+        `--drain-delay (${drainDelay} s) must be less than --close-within (${closeWithin} s), which includes it`,
+        2,
+      );
     gateway.observe(eventLog(log, (line) => process.stderr.write(line)));
     await gateway.ready();
     const metrics = await metricsServer(gateway, options, listening);
     const { close, health } = gateway;
     const delayed = { ...listening, drainDelay: drainDelay * 1_000 };
-    const server = await listen(gateway, { ...delayed, close, health }, "--port");
+    const server = await listen(
+      gateway,
+      { ...delayed, close, health },
+      { port: "--port", host: "--host" },
+    );
     const admin = await adminServer(gateway, options);
     const key =
       options.firstKey === false ? noKey : await firstKey(gateway, options.actor ?? defaultActor);
@@ -92,24 +101,20 @@ async function adminServer(
   if (port === undefined) return null;
   const { adminHandler, tokenSignIn } = await import("@tollgate/admin");
   const admin = adminHandler(gateway, { authenticateAdmin: tokenSignIn(gateway) });
-  return listen(admin, { port, host, close: admin.close }, "--admin-port");
+  const names = { port: "--admin-port", host: "--admin-host" };
+  return listen(admin, { port, host, close: admin.close }, names);
 }
 
 async function listen(
   mounted: Mountable,
   options: ServeOptions,
-  portOption: string,
+  names: { readonly port: string; readonly host: string },
 ): Promise<RunningServer> {
   const { port = 8787, host = "127.0.0.1" } = options;
   try {
     return await serve(mounted, { ...options, port, host });
   } catch (thrown) {
-    const code = thrown instanceof Error && "code" in thrown ? thrown.code : null;
-    if (code === "EADDRINUSE")
-      throw new CommandError(
-        `port ${port} of ${host} is in use: choose another port with ${portOption}`,
-      );
-    throw thrown;
+    throw listenFailure(thrown, { port, host }, names);
   }
 }
 

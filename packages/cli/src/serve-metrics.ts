@@ -3,7 +3,7 @@ import { RuntimeNodeInstrumentation } from "@opentelemetry/instrumentation-runti
 import { MeterProvider } from "@opentelemetry/sdk-metrics";
 import type { Gateway } from "@tollgate/core";
 import { openTelemetry } from "@tollgate/otel";
-import { CommandError } from "./failure.ts";
+import { listenFailure } from "./failure.ts";
 
 /** Serves the metrics of a gateway and of its process to Prometheus, at `/metrics`, until `close`. */
 export async function serveMetrics(
@@ -26,10 +26,8 @@ export async function serveMetrics(
   telemetry.watch(gateway);
   try {
     await exporter.startServer();
-  } catch {
-    throw new CommandError(
-      `port ${port} of ${host} is in use: choose another port with --metrics-port`,
-    );
+  } catch (thrown) {
+    throw listenFailure(thrown, { port, host }, { port: "--metrics-port", host: "--host" });
   }
   return {
     async close() {

@@ -65,6 +65,43 @@ describe("tollgate serve without a configuration", () => {
     );
     child.kill("SIGTERM");
   });
+
+  it.each([
+    ["--host 203.0.113.7", "port 0 of 203.0.113.7", "--host or --port"],
+    ["--host no.invalid", "port 0 of no.invalid", "--host or --port"],
+    [
+      "--host no.invalid --metrics-port 9464",
+      "port 9464 of no.invalid",
+      "--host or --metrics-port",
+    ],
+    [
+      "--admin-host no.invalid --admin-port 9464",
+      "port 9464 of no.invalid",
+      "--admin-host or --admin-port",
+    ],
+  ])(
+    "says where it can't listen, and which options change that: %s",
+    async (words, place, options) => {
+      const { code, errors } = await run(temporaryFolder(), [
+        "serve",
+        "--port=0",
+        ...words.split(" "),
+      ]);
+      expect(errors.replace(/\(E[A-Z_]+\)/, "(CODE)")).toBe(
+        `error: can't listen on ${place} (CODE): choose another with ${options}\n`,
+      );
+      expect(code).toBe(1);
+    },
+  );
+
+  it("rejects a drain delay that leaves no time to end answers", async () => {
+    const words = ["serve", "--port", "0", "--close-within", "5", "--drain-delay", "5"];
+    const { code, errors } = await run(temporaryFolder(), words);
+    expect([code, errors]).toEqual([
+      2,
+      "error: --drain-delay (5 s) must be less than --close-within (5 s), which includes it\n",
+    ]);
+  });
 });
 
 it("keeps serving when nobody reads its log any more", async () => {

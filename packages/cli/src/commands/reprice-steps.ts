@@ -7,7 +7,7 @@ import {
 } from "@tollgate/core";
 import type { Command } from "commander";
 import { filterAction } from "../actions.ts";
-import { CommandError } from "../failure.ts";
+import { CommandError, messageOf } from "../failure.ts";
 import { print } from "../print.ts";
 import { type StepOptions, withClasses } from "../step-options.ts";
 import { type Column, formatTable } from "../table.ts";
@@ -81,7 +81,9 @@ async function readPrices(source: string): Promise<RepriceOptions["prices"]> {
     if (isTable(table)) return table;
   } catch (cause) {
     throw new CommandError(
-      cause instanceof SyntaxError ? `${source} is not valid JSON` : `can't open ${source}`,
+      cause instanceof SyntaxError
+        ? `${source} is not valid JSON`
+        : `can't read ${source}: ${messageOf(cause)}`,
     );
   }
   throw new CommandError(`${source} must contain prices by full model id`);
