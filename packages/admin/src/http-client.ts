@@ -198,10 +198,7 @@ function parsed<Output>(schema: Schema<Output>, text: string): Output {
     orderAs(sent, value);
     return value;
   }
-  throw new GatewayError(
-    "administration_unavailable",
-    "The admin API's answer has another form than this release expects. Use the same release on both sides.",
-  );
+  throw noAdminApi(sent === undefined ? "something other than JSON" : "another form of record");
 }
 
 /** Gives a record the order of its members that it has in process. Its schema may list them in another one. */
@@ -240,18 +237,29 @@ async function errorOf(response: Response): Promise<GatewayError> {
   const { value } = tryRead(errorSchema, jsonOf(await textOf(response).catch(cannotReach)));
   const { status } = response;
   const { code, message, param } = value?.error ?? {};
-  if (message === undefined || !isErrorCode(code))
-    return new GatewayError(
-      "administration_unavailable",
-      `The admin API didn't answer: something in its place answered with status ${status}.`,
-    );
+  // The gateway itself answers so where it has no admin API. An unknown record has another code.
+  if (message === undefined || !isErrorCode(code) || code === "not_found")
+    return noAdminApi(`status ${status}`);
   return new GatewayError(code, message, { status, ...(param == null ? {} : { param }) });
 }
 
-function cannotReach(cause: unknown): never {
+function noAdminApi(answer: string): GatewayError {
+  return new GatewayError(
+    "administration_unavailable",
+    `This URL isn't an admin API of this release: it answered with ${answer}. Check the URL, and use the same release on both sides.`,
+  );
+}
+
+function cannotReach(thrown: unknown): never {
   throw new GatewayError(
     "administration_unavailable",
-    "The admin API didn't answer. A change was not made, or its outcome is unknown: read the record before you retry.",
-    { cause },
+    "The admin API didn't answer. If this was a change, its outcome is unknown: read the record before you retry.",
+    { cause: reasonOf(thrown) },
   );
+}
+
+/** `fetch` says only that it failed. Why is in its cause: one error, or one for each address of a name. */
+function reasonOf(thrown: unknown): unknown {
+  const cause = thrown instanceof TypeError ? (thrown.cause ?? thrown) : thrown;
+  return cause instanceof AggregateError ? (cause.errors[0] ?? cause) : cause;
 }

@@ -18,8 +18,13 @@ export function tokenSignIn({
   findAdminToken,
 }: Pick<Gateway, "findAdminToken">): AuthenticateAdmin {
   return async ({ headers }) => {
-    const token = await findAdminToken(bearerToken(headers) ?? "");
-    if (token === null) return null;
+    const secret = bearerToken(headers);
+    if (!secret) return null;
+    const token = await findAdminToken(secret);
+    if (token === null)
+      throw unauthenticated(
+        "This token is unknown, expired or revoked: create another with `tollgate admin-tokens create`.",
+      );
     const { id, label, organizations, role, transcripts } = token;
     const actor = `${label}/${id}`;
     return { actor, organizations, role, ...(transcripts === null ? {} : { transcripts }) };
@@ -41,7 +46,11 @@ export async function signIn(
   const head = "toHead" in request ? request.toHead() : headOf(request);
   const grant = await askHost(clock, authenticateAdmin, head);
   if (grant !== null) return grant;
-  throw new GatewayError("admin_unauthenticated", "Sign in to the admin API first.", {
+  throw unauthenticated("Sign in to the admin API first.");
+}
+
+function unauthenticated(message: string): GatewayError {
+  return new GatewayError("admin_unauthenticated", message, {
     headers: { "www-authenticate": "Bearer" },
   });
 }

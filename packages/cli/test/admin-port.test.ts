@@ -44,7 +44,19 @@ async function remoteJson(...words: readonly string[]): Promise<unknown> {
   return JSON.parse(output);
 }
 
+const unknownToken =
+  "error: This token is unknown, expired or revoked: create another with `tollgate admin-tokens create`.\n";
+
 describe("tollgate serve --admin-port", () => {
+  it("is not on the gateway's own port: the error says to check the URL", async () => {
+    const elsewhere = { ...environment(), TOLLGATE_URL: served.url };
+    for (const words of [["keys"], ["status"], ["budgets", "get", "b"]])
+      expect(await runHere(words, elsewhere)).toMatchObject({
+        code: 1,
+        errors: expect.stringContaining("error: This URL isn't an admin API of this release"),
+      });
+  });
+
   it("is administered from elsewhere by every noun of the command line", async () => {
     expect(admin).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     const words = ["keys", "create", ...acme, "--user", "bo", "--label", "ci", "--json"];
@@ -105,15 +117,13 @@ describe("tollgate serve --admin-port", () => {
         /requires (?:the role|a grant)/,
       );
     await remoteJson("admin-tokens", "revoke", made.id);
-    expect((await asBo("keys")).errors).toBe("error: Sign in to the admin API first.\n");
+    expect((await asBo("keys")).errors).toBe(unknownToken);
   });
 
   it("accepts no API key, and its tokens open nothing on the gateway's own port", async () => {
     const words = ["keys", "create", ...acme, "--user", "bo", "--label", "other"];
     const key = idAndSecret(await remoteJson(...words), "key");
-    expect((await remote(["keys"], key.secret)).errors).toBe(
-      "error: Sign in to the admin API first.\n",
-    );
+    expect((await remote(["keys"], key.secret)).errors).toBe(unknownToken);
     expect((await chat(served.url, { secret: token.secret, text: "Hi" })).status).toBe(401);
     const path = "/admin/v1/keys";
     const headers = { authorization: `Bearer ${token.secret}` };

@@ -1,4 +1,5 @@
 import { writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import type { Gateway } from "@tollgate/core";
 import type { Command } from "commander";
@@ -295,6 +296,7 @@ describe("a URL", () => {
     [1, ["budgets", "get", ".."], valid, "`id` can't be sent in a path"],
     [2, ["keys", "--insecure"], {}, "--insecure requires --url or TOLLGATE_URL"],
     [1, ["keys"], valid, "The admin API didn't answer"],
+    [1, ["keys"], { ...valid, TOLLGATE_URL: "http://127.0.0.1:2" }, "(connect ECONNREFUSED 127"],
     [1, ["steps", "reprice"], valid, "pass a file of prices with --prices"],
     [2, ["serve"], valid, "'serve' works with the configuration of this machine"],
     [2, ["migrate"], valid, "'migrate' works with the configuration of this machine"],
@@ -305,6 +307,20 @@ describe("a URL", () => {
     expect(ended).toMatchObject({ code, output: "", errors: expect.stringContaining(line) });
     expect(ended.errors.trimEnd().split("\n")).toHaveLength(1);
     expect(ended.errors).not.toMatch(/a-token|two words/);
+  });
+
+  it("says that a page in place of the admin API isn't it", async () => {
+    const page = createServer((_, outgoing) => outgoing.end("<html></html>"));
+    await new Promise<void>((resolve) => page.listen(0, "127.0.0.1", resolve));
+    const address = Object(page.address());
+    const { errors } = await runHere(["keys"], {
+      ...valid,
+      TOLLGATE_URL: `http://127.0.0.1:${address.port}`,
+    });
+    page.close();
+    expect(errors).toBe(
+      "error: This URL isn't an admin API of this release: it answered with something other than JSON. Check the URL, and use the same release on both sides.\n",
+    );
   });
 
   it("rejects an unknown token", async () => {

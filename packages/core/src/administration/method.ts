@@ -18,7 +18,7 @@ export async function withStoreErrors<Result>(result: Promise<Result>): Promise<
     if (cause instanceof GatewayError) throw cause;
     throw evidenceUnavailable(
       cause,
-      "The store failed. A change was not made, or its outcome is unknown: read the record before you retry.",
+      "The store failed. If this was a change, its outcome is unknown: read the record before you retry.",
     );
   }
 }
