@@ -94,7 +94,7 @@ export function createProgram(): Command {
   return program;
 }
 
-/** Commander keeps the last value of an option that takes one. A command must not run with half of what was asked. */
+/** Commander keeps the last value of an option that takes one, and would ignore the others without an error. */
 function rejectSecondValues(command: Command): void {
   const given = new Map<string, Option>();
   for (const option of command.options)

@@ -208,8 +208,8 @@ function createLimitedServer(
     },
     onRequest,
   );
-  // Some releases of Node drop further lines, such as one that a proxy appended. With one more, that shows. Node doubles
-  // the number in 32 bits.
+  // Some releases of Node drop lines above this number, such as one that a proxy appended. One line more shows that there
+  // were too many. Node doubles the number in 32 bits.
   server.maxHeadersCount = Math.min(limits.headerCount + 1, 2 ** 30 - 1);
   server.maxConnections = limits.connections;
   limitConnectionsPerAddress(server, limits.connectionsPerAddress);

@@ -158,7 +158,7 @@ function prepareClient(client: SqliteClient): void {
   client.exec(`PRAGMA wal_autocheckpoint = ${checkpointPages}`);
 }
 
-/** Reads the one column of a statement that may be the first to read the file. */
+/** Reads the only column of a statement, which may be the first to read the file. */
 function readFirst(client: SqliteClient, statement: string, column: string): string {
   try {
     return readRow(client.prepare(statement).get()).text(column);

@@ -76,8 +76,8 @@ export type CompletionEvent =
   /** Usage so far. The last value of each field counts. */
   | { readonly type: "usage"; readonly usage: UsageReport }
   /**
-   * The model stopped, at this one of the request's stop texts if the provider names it, or for this refusal. The answer is
-   * complete only if the provider's iteration then ends without an error.
+   * The model stopped. `stopText` is the one of the request's stop texts that it reached, if the provider names it. The
+   * answer is complete only if the provider's iteration then ends without an error.
    */
   | {
       readonly type: "finish";

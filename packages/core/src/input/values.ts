@@ -92,7 +92,7 @@ export const usd: Schema<number | string> = z.custom<number | string>(
 export function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER) {
   const bound = max === Number.MAX_SAFE_INTEGER ? "" : ` to ${max}`;
   const rule = `must be a whole number from ${min}${bound}`;
-  // Without `abort`, a number that isn't safe would break a bound, too.
+  // Without `abort`, an unsafe number would be reported again, as out of range.
   return z
     .int({ error: rule, abort: true })
     .check(z.minimum(min, { error: rule }), z.maximum(max, { error: rule }));

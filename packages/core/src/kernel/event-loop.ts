@@ -51,10 +51,10 @@ const worksPerTurn = 64;
 const worksAtOnce = 8;
 
 /**
- * Creates an `AfterReads` whose works run one directly after the other, up to 64 in a turn of the event loop. Reading and
- * governing each request in turns would keep replacing the code of both in the processor's caches, and cost a third more.
- * While `isAlone` says that no other request is in flight, work has nothing to wait for: it runs at once, except every
- * ninth. Work that throws doesn't stop the rest; its error is uncaught.
+ * Creates an `AfterReads` that runs its work back to back, up to 64 pieces in a turn of the event loop. Alternating between
+ * reading and governing would evict the code of both from the processor's caches, and cost a third more. While `isAlone`
+ * says that no other request is in flight, work runs at once, except every ninth piece. Work that throws doesn't stop the
+ * rest; its error is uncaught.
  */
 export function createAfterReads(isAlone: () => boolean = () => false): AfterReads {
   const waiting: (() => void)[] = [];

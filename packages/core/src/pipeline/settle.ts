@@ -192,7 +192,7 @@ export function endedBy(run: StepRun, failure: ClientClosed | ProviderError): At
 
 type Outcome = Pick<StepSettlement, "outcome" | "reason">;
 
-/** How an attempt ends by a failure, or its whole Step. */
+/** How a failure ends an attempt, or its whole Step. */
 function outcomeOf(
   { isAbandoned }: Pick<StepRun, "isAbandoned">,
   failure: ClientClosed | ProviderError,

@@ -41,8 +41,8 @@ export interface Connection {
 export interface Statements {
   get(text: string): Statement;
   /**
-   * Sends them without names for a while. The prepared statements of a connection were dropped, so those of the others
-   * may be gone, too, and a call must not run into one such connection after the other.
+   * Sends them without names for a while. The prepared statements of one connection were dropped, so those of others may
+   * be gone, too. A call must not fail on one connection after another.
    */
   avoidNames(): void;
 }

@@ -56,7 +56,7 @@ const unavailable = /^(08|57P|53|25006|25P0[34])/;
 
 /**
  * The connection's prepared statements aren't those that its client knows, because the application or a pooler dropped
- * them, or a pooler changed the connection. Nothing ran. The client would not notice, so it is of no more use.
+ * them, or a pooler changed the connection. Nothing ran. The client doesn't notice, so it can't be used again.
  */
 const otherStatements: ReadonlySet<string> = new Set(["26000", "42P05"]);
 

@@ -26,7 +26,7 @@ export type Retry = <Result>(
   repeatable: Repeatable,
 ) => Promise<Result>;
 
-/** Waits before a retry, longer after each one that has been made. */
+/** Waits before a retry, longer each time. */
 export type PauseAfter = (retries: number) => Promise<unknown>;
 
 export function createPause({ random, pause }: RetryTiming): PauseAfter {

@@ -73,8 +73,8 @@ const takers = `SELECT virtualtransaction AS taker FROM pg_locks
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
 /**
- * The last number, and which sequence of which running server it is from. Taking numbers is enough of a right to read this
- * view, but not to read the sequence itself.
+ * The last number, and which sequence of which running server it is from. The right to take numbers is enough to read this
+ * view, but not the sequence itself.
  */
 const latest = `SELECT coalesce(max(last_value), 0) AS number, concat_ws(' ',
     CAST(CAST(:sequence AS regclass) AS oid), extract(epoch FROM pg_postmaster_start_time())) AS source
@@ -96,7 +96,7 @@ function createSettled(database: Pick<Database, "schema" | "read">): () => Promi
       const number = last.integer("number");
       const rows = await connection.all(takers, { sequence });
       const running = new Set(rows.map((row) => readRow(row).text("taker")));
-      // A restore or a failover may have taken the sequence back: transactions take numbers again that had ended before.
+      // A restore or a failover may have set the sequence back: new transactions then take the numbers of earlier ones.
       if (last.text("source") !== source || number < latestNumber) [settled, awaited] = [0, null];
       [source, latestNumber] = [last.text("source"), number];
       if (awaited !== null && ![...awaited.by].some((taker) => running.has(taker))) {

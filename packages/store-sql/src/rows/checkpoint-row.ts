@@ -13,7 +13,7 @@ export const checkpointRows = describeRow<Checkpoint>({
   note: "textOrNull",
 });
 
-/** The columns of a leaf, with its index for its sequence. */
+/** The columns of a leaf, with its index in place of its sequence. */
 export const logLeafColumns = leafColumns.map((column) =>
   column === "sequence" ? "number" : column,
 );

@@ -4,7 +4,7 @@ import type { SqlDialect } from "../dialect.ts";
 import { describeRow } from "./describe-row.ts";
 import { readRow } from "./row-reader.ts";
 
-/** The rows of providers' error texts: content of their Session, erased with the transcript. */
+/** The rows of providers' error texts. They are content of their Session, so they are erased with its transcript. */
 export const errorRows = describeRow<ErrorRecord>(
   {
     organizationId: "text",
