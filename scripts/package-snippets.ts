@@ -192,8 +192,8 @@ console.log(provider.calls.length);
     prints: "0",
   },
   "@tollgate/admin": {
-    code: `${simulated}import { adminHandler } from "@tollgate/admin";
-
+    code: `
+import { adminHandler } from "@tollgate/admin";${simulated}
 const admin = adminHandler(gateway, {
   // Your own sign-in. Without it, nothing is served.
   authenticateAdmin: () => ({ actor: "ada@acme", organizations: ["acme"], role: "viewer" }),
