@@ -70,6 +70,20 @@ describe("prices beyond input and output", () => {
       { cacheWrite5m: 6_250_000_000, cacheWrite1h: 10_000_000_000 },
     ],
     ["sound", "google/google/gemini-2.5-flash", { audioInput: 1_000_000_000 }],
+    [
+      "writing to a cache for an hour, which resellers' lists leave out",
+      "openrouter/anthropic/claude-sonnet-4.5",
+      {
+        cacheWrite5m: 3_750_000_000,
+        cacheWrite1h: 6_000_000_000,
+        longPrompt: [expect.objectContaining({ above: 200_000, cacheWrite1h: 12_000_000_000 })],
+      },
+    ],
+    [
+      "writing to a cache for an hour at a dearer reseller",
+      "aws/anthropic/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+      { input: 3_300_000_000, cacheWrite5m: 4_125_000_000, cacheWrite1h: 6_600_000_000 },
+    ],
   ])("include those of %s", (_, id, prices) => {
     expect(priceOf(id)).toMatchObject(prices);
   });

@@ -33,7 +33,8 @@ const minute = 60_000;
  * input and output tokens, or if the model also charges for something that usage doesn't count (citations). So is that
  * of a model that always searches the web, or that draws images, if the catalog only has prices of its text. A price
  * finer than a nanodollar per million tokens is unknown, too. A dated table of this package has the prices of OpenAI's
- * service tiers, the output limits, and which models reason. A tier that isn't in it has no known price.
+ * service tiers, the output limits, and which models reason. A tier that isn't in it has no known price. Claude's cache
+ * writes for an hour cost twice the input where a list has no price of them, as they do in every list that has one.
  *
  * The catalog is part of the module graph, so bundlers include it. Importing this package loads it in about 20 ms.
  * @throws Error if the catalog has no prices, such as in a bundle that left its data behind

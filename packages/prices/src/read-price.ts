@@ -37,7 +37,7 @@ const ofVectors = /embed|(?:^|\/)(?:voyage-|bge-(?!reranker))/i;
 
 /** The price in nanodollars per million tokens; null if it can't be given exactly. */
 export function readPrice(entry: CatalogEntry, version: string): Price | null {
-  const prices = withOutput(entry);
+  const prices = withHourLongWrites({ ...entry, prices: withOutput(entry) });
   const names = Object.keys(prices).filter((name) => prices[name] !== undefined);
   // The catalog lists a free model as an entry without prices. Other entries without prices are just incomplete.
   if (names.length === 0 && entry.name.endsWith(":free"))
@@ -73,6 +73,23 @@ function lacksCharge({ name, wanted = name, prices }: CatalogEntry): boolean {
 function withOutput({ name, prices }: CatalogEntry): ModelPrice {
   const isFree = prices["output_mtok"] === undefined && ofVectors.test(name);
   return isFree && prices["input_mtok"] !== undefined ? { ...prices, output_mtok: 0 } : prices;
+}
+
+/**
+ * Adds the price of hour-long cache writes to a Claude model's entry without one: twice the input, as in every entry that
+ * has one. Otherwise they would cost as little as writes for five minutes.
+ */
+function withHourLongWrites({ name, prices }: CatalogEntry): ModelPrice {
+  const { input_mtok: input, cache_write_mtok: short, cache_write_1h_mtok: long } = prices;
+  if (!/claude/i.test(name) || input === undefined || !short || long !== undefined) return prices;
+  const doubled =
+    typeof input === "number"
+      ? 2 * input
+      : {
+          base: 2 * input.base,
+          tiers: input.tiers.map(({ start, price }) => ({ start, price: 2 * price })),
+        };
+  return { ...prices, cache_write_1h_mtok: doubled };
 }
 
 /** The prices of OpenAI's service tiers. Resellers have their own. Absent if none is known. */

@@ -1,4 +1,5 @@
 import { type ModelInfo, type ModelPrice, waitForUpdate } from "@pydantic/genai-prices";
+import type { Rates } from "@tollgate/core/provider";
 import { describe, expect, it } from "vitest";
 import { readPrice } from "./read-price.ts";
 
@@ -29,6 +30,11 @@ function outputOf(prices: ModelPrice): ModelPrice {
   return { output_mtok: 0, ...prices };
 }
 
+/** The price of Claude's hour-long cache writes: twice the input. */
+function hourOf(name: string, { input, cacheWrite5m }: Rates): string | undefined {
+  return name.includes("claude") && cacheWrite5m !== undefined ? dollars(2 * input) : undefined;
+}
+
 const names = [
   ["input", "input_mtok"],
   ["output", "output_mtok"],
@@ -52,9 +58,10 @@ describe("every entry of the catalog", () => {
       for (const rates of [{ above: -1, ...price }, ...(price.longPrompt ?? [])])
         for (const [rate, unit] of names) {
           const nano = rates[rate];
-          expect(nano === undefined ? undefined : dollars(nano)).toBe(
-            written(outputOf(prices)[unit], rates.above),
-          );
+          const digits = written(outputOf(prices)[unit], rates.above);
+          // Claude's hour-long writes may be missing from an entry.
+          const expected = rate === "cacheWrite1h" ? (digits ?? hourOf(name, rates)) : digits;
+          expect(nano === undefined ? undefined : dollars(nano)).toBe(expected);
         }
     }
     expect(exact).toBeGreaterThan(1_400);
@@ -71,6 +78,17 @@ describe("every entry of the catalog", () => {
     const text = ["ada", "babbage", "curie", "davinci", "jev-1.13.0"];
     const ranks = ["@cf/baai/bge-reranker-base", "@cf/huggingface/distilbert-sst-2-int8"];
     expect(others.toSorted()).toEqual([...ranks, ...text]);
+  });
+
+  it("has Claude's hour-long cache writes at twice the input, wherever it has them", () => {
+    const listed = entries.filter(
+      ({ name, prices }) => /claude/i.test(name) && prices["cache_write_1h_mtok"] !== undefined,
+    );
+    expect(listed.length).toBeGreaterThan(20);
+    for (const { name, prices } of listed) {
+      const { input = 0, cacheWrite1h } = readPrice({ name, prices }, "v") ?? {};
+      expect([name, cacheWrite1h]).toEqual([name, 2 * input]);
+    }
   });
 
   it("is zero only for a free variant", () => {
