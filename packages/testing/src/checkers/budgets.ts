@@ -15,7 +15,7 @@ interface Charge {
   tokens: number;
 }
 
-/** What a Step holds, and what its attempts under these holds used so far. */
+/** A Step's holds, and the charge of its attempts under them so far. */
 interface StepAccount extends Charge {
   holds: readonly Hold[];
   /** Each ended attempt by its number, after its last correction. */
