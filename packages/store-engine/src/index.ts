@@ -31,7 +31,7 @@ export {
   sweepSteps,
   sweepTranscripts,
 } from "./retention.ts";
-export { openCursor, sealCursor } from "./sealed-cursor.ts";
+export { type CursorSeal, openCursor, sealCursor } from "./sealed-cursor.ts";
 export {
   findSession,
   isPrefix,

@@ -58,8 +58,8 @@ export function createKeyRepository(state: State): KeyRepository {
         (userId === undefined || key.userId === userId) &&
         (label === undefined || key.label === label) &&
         (live === undefined || keyIsLive(key, live.at) === live.is);
-      const { salts } = state;
-      const page = state.keys.page({ direction: "newest-first", tenant, matches, salts }, paging);
+      const { cursorSecret: secret } = state;
+      const page = state.keys.page({ direction: "newest-first", tenant, matches, secret }, paging);
       return mapPage(page, ({ key }) => key);
     },
     async change({ organizationId, id }, decide) {

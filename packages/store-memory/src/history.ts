@@ -85,15 +85,15 @@ function sessionOf(record: SessionState): Session {
 
 /** Selects rows of an organization, or of all, newest first, for readers who may know nothing about others. */
 function newestOf<Row>(
-  { salts }: State,
+  { cursorSecret: secret }: State,
   { organizationId: tenant }: { readonly organizationId: Tenant },
   matches: (row: Row) => boolean,
 ) {
-  return { direction: "newest-first", tenant, matches, salts } as const;
+  return { direction: "newest-first", tenant, matches, secret } as const;
 }
 
 function sessionPage(
-  { sessions, salts }: State,
+  { sessions, cursorSecret: secret }: State,
   { organizationId: tenant, userId, keyId, source }: SessionQuery,
   paging: StorePaging,
 ): StorePage<SessionState> {
@@ -105,7 +105,7 @@ function sessionPage(
   const placeOf = ({ updated }: SessionState): Place => ({ order: updated, tie: "" });
   const compare = (a: Place, b: Place): number => b.order - a.order;
   const name = "sessions";
-  return sealedPage({ name, tenant, salts }, paging, (plain) =>
+  return sealedPage({ name, tenant, secret }, paging, (plain) =>
     sortedPage({ name, rows, matches, placeOf, compare }, plain),
   );
 }

@@ -75,20 +75,20 @@ export function sortedPage<Row>(
  * tenant, the page is of all organizations, and its cursors stay plain.
  */
 export function sealedPage<Row>(
-  { name, tenant, salts }: SealedList,
+  { name, tenant, secret }: SealedList,
   paging: StorePaging,
   page: (paging: StorePaging) => StorePage<Row>,
 ): StorePage<Row> {
   if (tenant === null) return page(paging);
-  const salt = salts.get(tenant) ?? null;
-  const cursor = paging.cursor === null ? null : openCursor(name, paging.cursor, salt);
+  const seal = { secret, organizationId: tenant };
+  const cursor = paging.cursor === null ? null : openCursor(name, paging.cursor, seal);
   const { data, nextCursor } = page({ ...paging, cursor });
-  return { data, nextCursor: nextCursor === null ? null : sealCursor(name, nextCursor, salt) };
+  return { data, nextCursor: nextCursor === null ? null : sealCursor(name, nextCursor, seal) };
 }
 
 /** A list that is read for one organization, or for all. */
 interface SealedList {
   readonly name: string;
   readonly tenant: Tenant;
-  readonly salts: ReadonlyMap<string, Uint8Array>;
+  readonly secret: string;
 }

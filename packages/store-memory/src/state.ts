@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import {
   type AdminToken,
   type ApiKey,
@@ -41,6 +42,8 @@ import { createRows, createTable, type Rows, type Table } from "./table.ts";
 
 /** Everything a memory store keeps. */
 export interface State {
+  /** Seals the cursors of organizations. */
+  readonly cursorSecret: string;
   readonly salts: Map<string, Uint8Array>;
   readonly keys: Table<KeyRow>;
   /** The keys without a secret, by organization, user and label. */
@@ -91,6 +94,7 @@ export function createState(): State {
   const changes = createRows<LeafRow>("changes", ({ at }) => at);
   const logs = new Map<string, Log>();
   return {
+    cursorSecret: randomBytes(32).toString("hex"),
     salts: new Map(),
     keys: createTable("keys", ({ key }) => key.createdAt),
     secretlessKeys: new Map(),

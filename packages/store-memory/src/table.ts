@@ -34,8 +34,8 @@ interface RowsQuery<Row> {
   readonly direction: "oldest-first" | "newest-first";
   readonly tenant: Tenant;
   readonly matches?: (row: Row) => boolean;
-  /** The salts that seal the cursors of an organization. Without them, cursors stay plain. */
-  readonly salts?: ReadonlyMap<string, Uint8Array>;
+  /** The secret that seals the cursors of an organization. Without it, cursors stay plain. */
+  readonly secret?: string;
 }
 
 /** A row, and the cursor that continues after it. */
@@ -120,10 +120,12 @@ export function createRows<Row extends RowName>(
     rows: () => rows,
     all: ({ tenant, matches = () => true }) =>
       rows.filter((row) => isIn(tenant, row) && matches(row)),
-    page({ salts = null, ...query }, paging) {
+    page({ secret, ...query }, paging) {
       const plain = (from: StorePaging) => mapPage(pageOfIndexes(query, from), rowAt);
       const { tenant } = query;
-      return salts === null ? plain(paging) : sealedPage({ name, tenant, salts }, paging, plain);
+      return secret === undefined
+        ? plain(paging)
+        : sealedPage({ name, tenant, secret }, paging, plain);
     },
     pageWithCursors: (query, paging) =>
       mapPage(pageOfIndexes(query, paging), (index) => ({

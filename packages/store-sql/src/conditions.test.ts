@@ -6,6 +6,7 @@ const conditions = createConditions({
   text: "TEXT",
   integer: "INTEGER",
   bytes: "BLOB",
+  secret: "random()",
   keyedTable: "",
   wideTable: "",
   stepsTable: "",

@@ -12,6 +12,8 @@ export interface SqlDialect {
   readonly text: string;
   readonly integer: string;
   readonly bytes: string;
+  /** An expression: a text that nobody can guess. */
+  readonly secret: string;
   /** The clause after the columns of a table that is read only by its primary key. */
   readonly keyedTable: string;
   /** The clause for a table of wide rows, which are written in the order of arrival. */

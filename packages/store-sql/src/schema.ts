@@ -37,12 +37,12 @@ export function schemaSteps(dialect: SqlDialect): ReadonlyMap<number, readonly s
   ]);
 }
 
-function identity({ text, integer, bytes, keyedTable }: SqlDialect): readonly string[] {
+function identity({ text, integer, bytes, keyedTable, secret }: SqlDialect): readonly string[] {
   return [
     `CREATE TABLE store_state (
-      id ${integer} NOT NULL PRIMARY KEY,
-      budgets_version ${integer} NOT NULL, policy_version ${text})${keyedTable}`,
-    `INSERT INTO store_state (id, budgets_version) VALUES (1, 0)`,
+      id ${integer} NOT NULL PRIMARY KEY, budgets_version ${integer} NOT NULL, policy_version ${text},
+      cursor_secret ${text} NOT NULL)${keyedTable}`,
+    `INSERT INTO store_state (id, budgets_version, cursor_secret) VALUES (1, 0, ${secret})`,
     `CREATE TABLE organizations (id ${text} NOT NULL PRIMARY KEY, salt ${bytes} NOT NULL)${keyedTable}`,
     `CREATE TABLE api_keys (
       organization_id ${text} NOT NULL, id ${text} NOT NULL, user_id ${text} NOT NULL, label ${text} NOT NULL,

@@ -9,6 +9,7 @@ const dialect: SqlDialect = {
   text: "TEXT",
   integer: "INTEGER",
   bytes: "BLOB",
+  secret: "random()",
   keyedTable: "",
   wideTable: "",
   stepsTable: "",

@@ -7,6 +7,7 @@ const numbered: SqlDialect = {
   text: "TEXT",
   integer: "BIGINT",
   bytes: "BYTEA",
+  secret: "random()",
   keyedTable: "",
   wideTable: "",
   stepsTable: "",

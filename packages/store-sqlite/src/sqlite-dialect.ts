@@ -6,6 +6,7 @@ export const sqliteDialect: SqlDialect = {
   text: "TEXT",
   integer: "INTEGER",
   bytes: "BLOB",
+  secret: "hex(randomblob(32))",
   keyedTable: " STRICT, WITHOUT ROWID",
   // A table sorted by its key also has rows in its inner pages. If rows are wide, few fit on a page and a commit rewrites
   // many pages, so wide tables have a separate index for their key.

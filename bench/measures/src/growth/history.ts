@@ -46,8 +46,8 @@ export function idOf(prefix: string, number: number): string {
   return `${prefix}-${1_000_000_000_000 + number}`;
 }
 
-/** The salt that the statements below give the organization: 32 digits. */
-export const organizationSalt: Uint8Array = Buffer.from("0".repeat(32));
+/** The secret that the statements below give the store. */
+export const cursorSecret = "measured";
 
 /** The statements that fill an empty schema with a history of this size. */
 export function fillingStatements(size: Size, words: Words): readonly string[] {
@@ -64,6 +64,7 @@ export function fillingStatements(size: Size, words: Words): readonly string[] {
     insert("leaves", steps, leafRow(words)),
   ];
   return [
+    `UPDATE store_state SET cursor_secret = ${text(cursorSecret)}`,
     `INSERT INTO organizations (id, salt) VALUES (${text(organizationId)}, ${words.digest("0")})`,
     insert("api_keys", sessions, keyRow),
     insert("key_secrets", sessions, {

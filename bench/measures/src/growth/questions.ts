@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { encodeCursor, type Store, type StorePage, type StorePaging } from "@tollgate/core/store";
 import { sealCursor } from "@tollgate/store-engine";
 import { organizationId, stepIntent, stepSettlement } from "../step-intents.ts";
-import { apart, firstAt, idOf, organizationSalt, rareKey, type Size } from "./history.ts";
+import { apart, cursorSecret, firstAt, idOf, rareKey, type Size } from "./history.ts";
 
 /** A query of a store with a history of this size; `round` makes each query different. */
 export interface Question {
@@ -31,7 +31,7 @@ function timeOf(number: number): number {
 
 function deep(list: string, order: number, tie?: number): StorePaging {
   const { cursor } = plain(list, order, tie);
-  return { cursor: sealCursor(list, cursor, organizationSalt), limit };
+  return { cursor: sealCursor(list, cursor, { secret: cursorSecret, organizationId }), limit };
 }
 
 function plain(list: string, order: number, tie?: number) {

@@ -83,6 +83,29 @@ export function tenancyTests(test: ContractTest): void {
     }
   });
 
+  test("gives an organization that never had a key cursors that don't tell what others wrote", async ({
+    store,
+    intents,
+  }) => {
+    const organizationId = "globex";
+    for (let count = 0; count < 2; count++)
+      await store.evidence.record({ ...intents.leaf("connection.set"), organizationId });
+    const first = { cursor: null, limit: 1 };
+    const own = await store.evidence.changes({ organizationId }, first);
+    const all = await store.evidence.changes({ organizationId: null }, first);
+    expect(own.data).toEqual(all.data);
+    const next = { cursor: all.nextCursor, limit: 1 };
+    await expect(store.evidence.changes({ organizationId }, next)).rejects.toMatchObject({
+      code: "invalid_argument",
+    });
+    const last = await store.evidence.changes(
+      { organizationId },
+      { ...next, cursor: own.nextCursor },
+    );
+    expect(last).toMatchObject({ data: [{ organizationId }], nextCursor: null });
+    expect(last.data).not.toEqual(own.data);
+  });
+
   test("shows an organization the same, whatever others do", async ({ store }) => {
     const alone = await trace(store, createIntents("alone"), async () => {});
     const noise = createIntents("noise");

@@ -8,6 +8,7 @@ export const postgresDialect: SqlDialect = {
   text: 'TEXT COLLATE "C"',
   integer: "BIGINT",
   bytes: "BYTEA",
+  secret: "concat(gen_random_uuid(), gen_random_uuid())",
   keyedTable: "",
   wideTable: "",
   // Ids of UUID version 7 sort by time, so each partition is a range of time, and an id leads to a single partition.

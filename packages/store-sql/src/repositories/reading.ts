@@ -6,7 +6,7 @@ import {
   type StorePaging,
   type Tenant,
 } from "@tollgate/core/store";
-import { openCursor, sealCursor } from "@tollgate/store-engine";
+import { type CursorSeal, openCursor, sealCursor } from "@tollgate/store-engine";
 import type { SqlDialect } from "../dialect.ts";
 import { leafToRow } from "../rows/leaf-row.ts";
 import { readRow } from "../rows/row-reader.ts";
@@ -86,20 +86,19 @@ export function* pageFrom(
   if (paging.cursor === null) {
     const page = yield* plainPage(parts, paging, dialect);
     if (page.nextCursor === null) return page;
-    const salt = yield* saltOf(organizationId);
-    return { ...page, nextCursor: sealCursor(list.name, page.nextCursor, salt) };
+    const seal = yield* sealOf(organizationId);
+    return { ...page, nextCursor: sealCursor(list.name, page.nextCursor, seal) };
   }
-  const salt = yield* saltOf(organizationId);
-  const cursor = openCursor(list.name, paging.cursor, salt);
+  const seal = yield* sealOf(organizationId);
+  const cursor = openCursor(list.name, paging.cursor, seal);
   const page = yield* plainPage(parts, { ...paging, cursor }, dialect);
   const { nextCursor: next } = page;
-  return { ...page, nextCursor: next && sealCursor(list.name, next, salt) };
+  return { ...page, nextCursor: next && sealCursor(list.name, next, seal) };
 }
 
-/** Null for an organization that never had a key. */
-function* saltOf(organizationId: string): Script<Uint8Array | null> {
-  const row = yield* get(administrationStatements.salt, { organization_id: organizationId });
-  return row === undefined ? null : readRow(row).bytes("salt");
+function* sealOf(organizationId: string): Script<CursorSeal> {
+  const row = yield* get(administrationStatements.cursorSecret, {});
+  return { secret: readRow(row).text("cursor_secret"), organizationId };
 }
 
 /**

@@ -10,7 +10,7 @@ export const administrationStatements = {
   policyVersion: "SELECT policy_version FROM store_state WHERE id = 1",
   notePolicy: "UPDATE store_state SET policy_version = :policy_version WHERE id = 1",
   insertOrganization: `${insertInto("organizations", ["id", "salt"])} ON CONFLICT DO NOTHING`,
-  salt: "SELECT salt FROM organizations WHERE id = :organization_id",
+  cursorSecret: "SELECT cursor_secret FROM store_state WHERE id = 1",
   organizations: "SELECT id FROM organizations WHERE id > :after ORDER BY id LIMIT :limit",
   insertKey: `${insertInto("api_keys", [...keyRows.columns, "sequence"])} ON CONFLICT DO NOTHING`,
   updateKey: `UPDATE api_keys SET label = :label, prefix = :prefix,
