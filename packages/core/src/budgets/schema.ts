@@ -47,7 +47,7 @@ export const amountSchema: Schema<BudgetLimit> = z.union(
 /** A URL would drop `.` and `..`, so the admin API couldn't reach their budget. */
 const id = text(
   (value) => /^(?!\.{1,2}$)[\x21-\x7e]{1,255}$/.test(value),
-  "must be 1 to 255 visible ASCII characters, and not . or ..",
+  "must be 1 to 255 visible ASCII characters, and not `.` or `..`",
 );
 
 /** A budget, configured or created. */
