@@ -102,7 +102,7 @@ class Call implements AnswerReceiver {
     }
   }
 
-  /** Passes on what was read, because its tokens count, and closes the connection. */
+  /** Passes on everything already read, because its tokens count, and closes the connection. */
   cancel(): void {
     if (!this.#isOver) this.#exchange?.flush();
     if (!this.#isOver) this.#close("incomplete");

@@ -133,7 +133,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#schedule();
   }
 
-  /** Delivers at once what was read. */
+  /** Delivers at once everything already read. */
   flush(): void {
     this.#isPaused = false;
     this.#deliver();

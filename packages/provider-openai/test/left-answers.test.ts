@@ -11,7 +11,7 @@ function onceRead(run: () => void): void {
   onTestFinished(() => void read.unsubscribe(run));
 }
 
-it("counts what was read when its client left, although the client did not get it", async () => {
+it("counts everything read before its client left, although the client did not get it", async () => {
   const rest = Promise.withResolvers<void>();
   const upstream = await scriptedUpstream(async ({ send }) => {
     await send(streamHead + chunked(textChunk));

@@ -163,8 +163,8 @@ export interface Provider {
 export interface ProviderAnswer extends AsyncIterable<readonly CompletionEvent[]> {
   /**
    * Passes the events to a sink in plain calls, for providers whose upstream answers by callbacks. The returned function
-   * passes on what was read, ends the call and closes its connection; the sink then gets nothing more, and `call.signal` can
-   * be ignored.
+   * passes on everything already read, ends the call and closes its connection; the sink then gets nothing more, and
+   * `call.signal` can be ignored.
    */
   subscribe?(sink: AnswerSink): () => void;
 }

@@ -199,7 +199,7 @@ export class RunningAttempt implements AnswerSink {
     this.#run.failed(thrown);
   }
 
-  /** Ends the attempt, whether or not its provider reacts to the abort. What the provider has read by then counts. */
+  /** Ends the attempt, whether or not its provider reacts to the abort. Everything already read counts. */
   stop(reason: unknown): void {
     this.#stoppedFor ??= reason;
     this.#controller?.abort(reason);
