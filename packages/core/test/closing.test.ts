@@ -159,6 +159,20 @@ describe("a gateway that closes", () => {
     expect(clock.timers()).toBe(0);
   });
 
+  it("advises a retry only to clients whose call was not sent", async () => {
+    const upstreams = { test: { concurrency: 1 } };
+    const { gateway, provider, chat, clock } = await createTestGateway({ upstreams });
+    const hold = provider.hold();
+    const answers = [gateway.fetch(chat())];
+    await hold.reached();
+    answers.push(gateway.fetch(chat()));
+    await clock.advance("1s");
+    await clock.until(gateway.close({ within: "5s" }));
+    const [sent, waiting] = await Promise.all(answers);
+    expect(sent?.headers.get("x-should-retry")).toBe("false");
+    expect(waiting?.headers.get("x-should-retry")).toBe("true");
+  });
+
   it("hides the provider's error from the client", async () => {
     const { gateway, provider, chat, clock } = await createTestGateway();
     const hold = provider.hold();

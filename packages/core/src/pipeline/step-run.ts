@@ -365,11 +365,12 @@ function clientClosed(): ClientClosed {
   return new ClientClosed("the client left before its answer was complete");
 }
 
-/** In a backoff, it is known whether the provider may have run the call. */
+/** It is known that no provider runs the call before it is sent, and in a backoff. */
 function gatewayClosed({ attempt, isUnsure }: StepRun): ProviderError {
   return new ProviderError("The gateway was closed before the answer was complete.", {
     reason: "gateway_closed",
-    delivery: attempt.settlement === null || isUnsure ? "unknown" : "not-sent",
+    delivery:
+      isUnsure || (attempt.host !== null && attempt.settlement === null) ? "unknown" : "not-sent",
   });
 }
 
