@@ -141,6 +141,32 @@ describe.each(stores)("a Step whose process is lost, on %s", (_, open) => {
     await completionOf(answering);
   });
 
+  it("is left alone by a recovery during which all processes were suspended", async () => {
+    const store = open();
+    const gone = await createTestGateway({ store });
+    const [clock, others] = [manualClock(), manualClock()];
+    const on = { verb: "settleStep", nth: 1, when: "before", action: "wait" } as const;
+    const { store: slow, fault } = faultyStore(store, { on });
+    const ids = countingIds(2);
+    const live = await createTestGateway({ store, clock: others, ids, maintenance: false });
+    const first = gone.provider.hold();
+    for (let call = 0; call < 100; call++) void gone.gateway.fetch(gone.chat());
+    await first.reached(100);
+    const hold = live.provider.hold();
+    const answering = live.gateway.fetch(live.chat());
+    await hold.reached();
+    const peer = await createTestGateway({ store: slow, clock, ids: countingIds(1) });
+    await peer.gateway.ready();
+    await others.advance("20s");
+    await clock.advance("20s");
+    await fault.reached();
+    for (const each of [clock, others]) each.setWall(each.now() + 60_000);
+    fault.release();
+    await clock.advance(0);
+    hold.release();
+    await completionOf(answering);
+  });
+
   it("is settled once by two processes that recover at the same time", async () => {
     const store = open();
     const gone = await createTestGateway({ store });

@@ -263,6 +263,7 @@ export function createMaintenance(
   let recovering: Promise<void> | null = null;
   let sweeping: Promise<void> | null = null;
   let isStopped = false;
+  let mayRecover = false;
   let rounds = 0;
   let renewed = timesOf(context);
   const runTask = createTasks(context);
@@ -279,7 +280,7 @@ export function createMaintenance(
   async function runRound(): Promise<void> {
     const at = timesOf(context);
     const isRenewed = await runTask("lease", () => renew(context));
-    const mayRecover = isRenewed && !isLate(renewed, at);
+    mayRecover = isRenewed && !isLate(renewed, at);
     if (isRenewed) renewed = at;
     if (!recovers) return;
     // They run on their own: a long recovery or sweep must not delay the next renewal.
@@ -288,7 +289,9 @@ export function createMaintenance(
   }
 
   async function recoverOnce(): Promise<void> {
-    await runTask("recovery", () => recoverSteps(context, () => isStopped));
+    // This process may be suspended, or lose its lease, while it recovers.
+    const mustStop = () => isStopped || !mayRecover || isLate(renewed, timesOf(context));
+    await runTask("recovery", () => recoverSteps(context, mustStop));
     recovering = null;
   }
 
@@ -394,13 +397,19 @@ async function recoverAll(context: GatewayContext, isStopped: () => boolean): Pr
   for (let after: number | null = null; ; ) {
     const time = { at: context.clock.now(), clock: leaseClockOf(context) };
     const page = await context.store.lapsedSteps({ ...time, after, limit: pageSize });
-    const results = await Promise.allSettled(page.steps.map((step) => recover(context, step)));
-    for (const result of results)
-      if (result.status === "rejected") failures.push(result.reason);
-      else if (result.value) recovered++;
+    if (isStopped()) break;
+    const results = await Promise.all(
+      page.steps.map((step) =>
+        recover(context, step).catch((failure: unknown) => {
+          failures.push(failure);
+          return false;
+        }),
+      ),
+    );
+    recovered += results.filter(Boolean).length;
     failures.push(...page.damaged);
     after = page.next;
-    if (after === null || isStopped()) break;
+    if (after === null) break;
     await yieldToEventLoop();
   }
   if (failures.length > 0) throw failures[0];
