@@ -485,11 +485,16 @@ describe("a Step that ends while it waits to repeat an attempt that used nothing
     },
   );
 
-  it.each(refused)("%s costs nothing if the deadline passes", async (_, details) => {
-    const test = await waiting(details, { deadlines: { total: "4s" } });
-    expect((await test.clock.until(test.answer)).status).toBe(504);
-    expect(await stepOf(test)).toMatchObject({ reason: "deadline", attempts: free });
-  });
+  it.each(refused)(
+    "%s costs nothing and may be retried if the deadline passes",
+    async (_, details) => {
+      const test = await waiting(details, { deadlines: { total: "4s" } });
+      const answer = await test.clock.until(test.answer);
+      expect(answer.status).toBe(504);
+      expect(answer.headers.get("x-should-retry")).toBe("true");
+      expect(await stepOf(test)).toMatchObject({ reason: "deadline", attempts: free });
+    },
+  );
 
   it.each(refused)(
     "%s says that the gateway was closed, and that a retry is safe",

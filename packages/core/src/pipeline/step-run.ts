@@ -116,7 +116,7 @@ class StepExecution implements StepRun, Timed {
     this.#slot = context.timers.add(this, this.#deadlineAt);
     opened.open.runs({
       outputTokens: () => knownOutputTokens(this.attempt.planned.attempt, seenOf(this.attempt)),
-      stop: () => this.stop(gatewayClosed(this)),
+      stop: () => this.stop(stopped(this, "gateway_closed")),
     });
     if (call.signal.aborted) this.leave();
     else call.signal.addEventListener("abort", this.leave, { once: true });
@@ -301,7 +301,7 @@ class StepExecution implements StepRun, Timed {
     }
     if (now >= this.#deadlineAt) {
       this.#deadlineAt = never;
-      this.stop(deadlinePassed());
+      this.stop(stopped(this, "deadline"));
     }
     return Math.min(this.attempt.look(now), this.#deadlineAt, this.#drainedAt);
   }
@@ -365,19 +365,17 @@ function clientClosed(): ClientClosed {
   return new ClientClosed("the client left before its answer was complete");
 }
 
-/** It is known that no provider runs the call before it is sent, and in a backoff. */
-function gatewayClosed({ attempt, isUnsure }: StepRun): ProviderError {
-  return new ProviderError("The gateway was closed before the answer was complete.", {
-    reason: "gateway_closed",
+const stopMessages = {
+  gateway_closed: "The gateway was closed before the answer was complete.",
+  deadline: "The provider did not complete its answer in time.",
+};
+
+/** The gateway stops a Step. It is known that no provider runs the call before it is sent, and in a backoff. */
+function stopped({ attempt, isUnsure }: StepRun, reason: keyof typeof stopMessages): ProviderError {
+  return new ProviderError(stopMessages[reason], {
+    reason,
     delivery:
       isUnsure || (attempt.host !== null && attempt.settlement === null) ? "unknown" : "not-sent",
-  });
-}
-
-function deadlinePassed(): ProviderError {
-  return new ProviderError("The provider did not complete its answer in time.", {
-    reason: "deadline",
-    delivery: "unknown",
-    timedOut: true,
+    timedOut: reason === "deadline",
   });
 }
