@@ -475,23 +475,24 @@ describe("the request of POST /v1/messages", () => {
 });
 
 describe("the input of a tool in a request of POST /v1/messages", () => {
-  it("reaches the provider with all digits and any names, and so does a schema", async () => {
+  it("reaches the provider with all digits and any names, and so do schemas and examples", async () => {
     const { provider, gateway, key } = await made();
     const input = '{"id":1234567890123456789,"constructor":{"__proto__":1e400}}';
     const schema = '{"type":"object","maximum":18446744073709551615}';
     const answer = await gateway.fetch("http://in-process/v1/messages", {
       method: "POST",
       headers: { authorization: `Bearer ${key.secret}`, "content-type": "application/json" },
-      body: `{"model":"test/tollgate/scripted","max_tokens":64,"messages":[
+      body: `{"model":"test/anthropic/scripted","max_tokens":64,"messages":[
         {"role":"user","content":"Hi"},
         {"role":"assistant","content":[{"type":"tool_use","id":"a","name":"look_up","input":${input}}]},
         {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"ok"}]}
-      ],"tools":[{"name":"look_up","input_schema":${schema}}]}`,
+      ],"tools":[{"name":"look_up","input_schema":${schema},"input_examples":[${input}]}]}`,
     });
     expect(answer.status).toBe(200);
     const { messages, tools: offered } = provider.calls[0]?.request ?? {};
     expect(messages?.[1]).toMatchObject({ tool_calls: [{ function: { arguments: input } }] });
     expect(JSON.stringify(offered)).toContain(schema);
+    expect(JSON.stringify(offered)).toContain(input);
   });
 
   it("is refused if it is a number, also one too long for JavaScript, and so is a schema", async () => {

@@ -8,12 +8,13 @@ import { guardJson, type JsonFaultKind, rawNumber } from "../kernel/json-guard.t
 import type { GatewayRequest, RequestHeaders } from "./gateway-request.ts";
 import { requireJsonBody } from "./headers.ts";
 
-/** Members that contain JSON Schemas, or JSON that a model wrote: inputs of tools, and values that SDKs parse from answers. */
+/** Members that contain JSON Schemas, or inputs of tools, or values that SDKs parse from answers. */
 const freeForm = new Map([
   ["parameters", "schemaDepth"],
   ["schema", "schemaDepth"],
   ["input_schema", "schemaDepth"],
   ["input", "depth"],
+  ["input_examples", "depth"],
   ["parsed_arguments", "depth"],
   ["parsed", "depth"],
 ] as const);
@@ -48,9 +49,9 @@ export function readBody(
 
 /**
  * Parses a body as a JSON object. Rejects bodies that are not JSON in UTF-8, are too large or too deep, or that another
- * reader could understand differently: duplicate keys, lost digits, halves of surrogate pairs. Numbers in JSON Schemas and
- * in JSON that a model wrote keep all their digits instead. Yields to other requests while it parses a large body. Throws or
- * rejects with a GatewayError: `request_too_large` or `invalid_json`.
+ * reader could understand differently: duplicate keys, lost digits, halves of surrogate pairs. Numbers in free-form members
+ * keep all their digits instead. Yields to other requests while it parses a large body. Throws or rejects with a
+ * GatewayError: `request_too_large` or `invalid_json`.
  */
 export function parseBody(bytes: Buffer, limits: Limits): object | Promise<object> {
   if (isLarge(bytes.length)) return parseLarge(bytes, limits);

@@ -5,6 +5,7 @@ import type {
   ToolChoice,
 } from "../../domain/completion-request.ts";
 import type { Message } from "../../domain/message.ts";
+import type { Json } from "../../kernel/stable-json.ts";
 import { sessionFields } from "../common-fields.ts";
 import {
   anyObject,
@@ -34,7 +35,8 @@ import { message, textBlocks } from "./content-schema.ts";
 const stateOfTool = {
   cache_control: carried(breakpointReaders.cache_control),
   eager_input_streaming: carried(flag),
-  input_examples: carried(mapped(listOf(stateObject, { max: () => 64 }), (examples) => examples)),
+  // Examples are JSON from the body.
+  input_examples: carried(mapped(listOf(anyObject, { max: () => 64 }), (list) => list as Json)),
 };
 
 const customTool: Reader<FunctionTool> = mapped(
