@@ -153,10 +153,29 @@ describe("the fragments of tool calls", () => {
         [{ index: 0, function: of(undefined, "{}") }],
         [{ index: 0, function: of("g", "") }],
         [{ index: 0, function: of(undefined, "[]") }],
+        [{ index: 0, function: of("h", "") }],
+        [{ index: 0, function: of("i", "") }],
       ],
       [
         [expect.any(String), "f", "{}"],
         [expect.any(String), "g", "[]"],
+        [expect.any(String), "h", ""],
+        [expect.any(String), "i", ""],
+      ],
+    ],
+    [
+      "as other calls if one list has equal ones without ids",
+      [
+        [
+          { index: 0, function: of("f", "{}") },
+          { index: 0, function: of("f", "{}") },
+        ],
+        // Repeated at their end.
+        [{ index: 0, function: of("f", "{}") }],
+      ],
+      [
+        [expect.any(String), "f", "{}"],
+        [expect.any(String), "f", "{}"],
       ],
     ],
     [

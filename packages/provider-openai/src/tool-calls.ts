@@ -80,27 +80,31 @@ export function createToolCalls(seed: string): ToolCalls {
     if (id !== null) identify(call, id);
     return call;
   };
-  const withIndex = (index: number, fragment: Fragment): Call => {
+  const withIndex = (index: number, fragment: Fragment, inList: ReadonlySet<Call>): Call => {
     const known = byIndex.get(index);
-    if (known && !isAnother(known, fragment)) return known;
+    if (known && !isAnother(known, fragment, inList)) return known;
     const call = open(fragment.id);
     byIndex.set(index, call);
     return call;
   };
-  const withoutIndex = (position: number | null, fragment: Fragment): Call => {
+  const withoutIndex = (
+    position: number | null,
+    fragment: Fragment,
+    inList: ReadonlySet<Call>,
+  ): Call => {
     const { id, name } = fragment;
     const known = id === null ? undefined : byId.get(id);
     if (known) return known;
     const last = position === null ? calls.at(-1) : calls[position];
     if (!last) return open(id);
     const continues = id === null || (!last.ownId && name === null);
-    const renamed = position === null && name !== null && last.name !== null && name !== last.name;
-    return continues && !renamed && !isAnother(last, fragment) ? last : open(id);
+    return continues && !isAnother(last, fragment, inList) ? last : open(id);
   };
 
   return {
     add(fragments, into, exact = noExact) {
       const list = itemsOf(fragments);
+      const inList = new Set<Call>();
       list.forEach((fragment, place) => {
         if (!isObject(fragment)) throw invalidEvent("The provider sent an invalid tool call.");
         const { index, id: anyId, function: called } = fragment;
@@ -109,8 +113,9 @@ export function createToolCalls(seed: string): ToolCalls {
         const [id, name] = [textOf(anyId), textOf(anyName)];
         const call =
           typeof index === "number" && Number.isSafeInteger(index) && index >= 0
-            ? withIndex(index, { id, name, part })
-            : withoutIndex(list.length > 1 ? place : null, { id, name, part });
+            ? withIndex(index, { id, name, part }, inList)
+            : withoutIndex(list.length > 1 ? place : null, { id, name, part }, inList);
+        inList.add(call);
         if (id !== null && call.id === null) identify(call, id);
         append(call, { name, part, state: callState(fragment) }, seed, into);
       });
@@ -123,12 +128,12 @@ export function createToolCalls(seed: string): ToolCalls {
 }
 
 /** Whether a fragment begins another call, although its index or place is that of this call. */
-function isAnother(call: Call, { id, name, part }: Fragment): boolean {
+function isAnother(call: Call, { id, name, part }: Fragment, inList: ReadonlySet<Call>): boolean {
   if (name === null) return false;
   if (id !== null && call.ownId) return id !== call.id;
-  const isRenamed = call.name !== null && call.name !== name && call.arguments !== "";
-  // Complete JSON can't continue.
-  return isRenamed || (call.isWhole && part.trim() !== "" && part !== call.arguments);
+  if (call.name !== null && call.name !== name) return true;
+  // Complete JSON can't continue. An upstream may repeat it later, but not in the same list.
+  return call.isWhole && part.trim() !== "" && (part !== call.arguments || inList.has(call));
 }
 
 function append(
