@@ -46,7 +46,7 @@ import { invalidAnswer, notSent, rejected, transportFailure } from "./failures.t
 import { callModel, callOptions, type ModelCall, type Part } from "./model-call.ts";
 import type { AiSdkModel, AiSdkOptions, AiSdkSource, Connect } from "./options.ts";
 import { orderFor } from "./prompt.ts";
-import { settingsOf } from "./settings.ts";
+import { settingsOf, withinLimit } from "./settings.ts";
 import { statusFailure } from "./upstream-error.ts";
 
 // A call's own signal ends it much earlier. This applies if the caller set no limit.
@@ -178,12 +178,19 @@ function completing(
     read: readAnswer,
     find(source) {
       const model = languageModel(source, name);
-      const modelCall = { ...given, messages: orderFor(model.provider, given.messages) };
+      const { provider, specificationVersion } = model;
+      // The older version has no reasoning effort.
+      const isOlder = specificationVersion !== "v4";
+      const modelCall = {
+        ...given,
+        messages: orderFor(provider, given.messages),
+        settings: withinLimit(given.settings, { provider, name, isOlder }),
+      };
       const sent = (): object => {
         const { abortSignal: _, ...options } = callOptions(modelCall);
         return { model: name, stream: modelCall.stream, ...options };
       };
-      return { provider: model.provider, sent, ask: () => callModel(model, modelCall) };
+      return { provider, sent, ask: () => callModel(model, modelCall) };
     },
   };
 }

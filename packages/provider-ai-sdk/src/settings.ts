@@ -152,6 +152,80 @@ function merged(
   return Object.fromEntries(vendors.map((name) => [name, { ...ours[name], ...theirs[name] }]));
 }
 
+/** The names under which the AI SDK's providers for Claude read a thinking budget, and its member. */
+const thinkingOptions = [
+  ["anthropic", "thinking"],
+  ["amazonBedrock", "reasoningConfig"],
+  ["bedrock", "reasoningConfig"],
+] as const;
+
+/** Models of Claude that know a thinking budget but no adaptive thinking. */
+const olderClaude =
+  /claude-(?:[123]|instant|(?:opus|sonnet|haiku)-4(?:-[0-5])?(?:-\d{8})?(?:$|[@:]|-v\d))/;
+
+/** The share of the output limit that each effort may think with. */
+const shares = { minimal: 0.1, low: 0.2, medium: 0.5, high: 0.8, xhigh: 0.95, max: 0.95 };
+
+function isEffort(reasoning: string): reasoning is keyof typeof shares {
+  return Object.hasOwn(shares, reasoning);
+}
+
+/** The smallest budget that Claude takes, and the AI SDK's default. */
+const minBudget = 1_024;
+
+/**
+ * The settings with which Claude and Nova keep to the output limit. The AI SDK adds Claude's thinking budget to the limit,
+ * and computes it from the most that the model can write, so an answer could cost far more than its hold. For a high effort
+ * of Nova, it leaves out the limit.
+ */
+export function withinLimit(
+  settings: Settings,
+  { provider, name, isOlder }: { provider: string; name: string; isOlder: boolean },
+): Settings {
+  const { maxOutputTokens: limit, providerOptions = {}, reasoning, ...rest } = settings;
+  if (limit === undefined || !/anthropic|bedrock/i.test(provider)) return settings;
+  const own = configuredThinking(providerOptions);
+  if (own !== undefined) {
+    if (own >= limit)
+      throw rejected("The thinking budget is larger than the output limit.", {
+        param: "max_tokens",
+      });
+    return { ...settings, maxOutputTokens: limit - own };
+  }
+  if (isOlder || reasoning === undefined) return settings;
+  const share = isEffort(reasoning) ? shares[reasoning] : 0;
+  if (name.includes("amazon.nova-2-lite") && share > shares.medium)
+    return { ...settings, reasoning: "medium" };
+  if (share === 0 || !olderClaude.test(name)) return settings;
+  const budgetTokens = Math.max(minBudget, Math.floor(limit * share));
+  // A limit without room for the smallest budget leaves no room to think.
+  if (budgetTokens >= limit) return { ...rest, maxOutputTokens: limit, providerOptions };
+  const thinking = { type: "enabled", budgetTokens };
+  return {
+    ...rest,
+    maxOutputTokens: limit - budgetTokens,
+    providerOptions: {
+      ...providerOptions,
+      anthropic: { ...providerOptions["anthropic"], thinking },
+      amazonBedrock: {
+        ...(providerOptions["amazonBedrock"] ?? providerOptions["bedrock"]),
+        reasoningConfig: thinking,
+      },
+    },
+  };
+}
+
+/** The tokens that the configured options add to the output limit; 0 for none. Undefined if they don't mention thinking. */
+function configuredThinking(providerOptions: SharedV4ProviderOptions): number | undefined {
+  for (const [name, member] of thinkingOptions) {
+    const thinking = providerOptions[name]?.[member];
+    if (typeof thinking !== "object" || thinking === null || !("type" in thinking)) continue;
+    const { type, budgetTokens = minBudget } = thinking;
+    return type === "enabled" && typeof budgetTokens === "number" ? budgetTokens : 0;
+  }
+  return undefined;
+}
+
 /** Removes undefined members: the AI SDK's types distinguish absent from undefined. */
 function withoutUndefined<Options extends object>(
   members: {

@@ -1,6 +1,6 @@
 import type { CompletionRequest, ToolCall } from "@tollgate/core/provider";
 import { describe, expect, it } from "vitest";
-import type { Connect } from "../src/index.ts";
+import type { AiSdkOptions, Connect } from "../src/index.ts";
 import { answer, callUpstream } from "./drive.ts";
 import { anthropic } from "./native/anthropic.ts";
 import { bedrock, whole } from "./native/bedrock.ts";
@@ -150,6 +150,74 @@ describe("the same request", () => {
         { role: "user", content: [{ toolResult: { toolUseId: "call00001" } }] },
       ],
     });
+  });
+});
+
+describe("the output limit of a model that thinks", () => {
+  const limited: CompletionRequest = {
+    messages: [{ role: "user", content: "Hi" }],
+    reasoningEffort: "high",
+    maxOutputTokens: 5_000,
+  };
+
+  async function limitAt(
+    vendor: "anthropic" | "bedrock",
+    over: Partial<CompletionRequest>,
+    options: AiSdkOptions = {},
+    upstreamName?: string,
+  ) {
+    const isBedrock = vendor === "bedrock";
+    const { upstream, thrown } = await callUpstream(
+      isBedrock ? bedrock : anthropic.connect,
+      ({ send }) =>
+        send(
+          answer("application/json", isBedrock ? bedrockPlain : anthropic.fixtures.text.plain.body),
+        ),
+      {
+        request: { ...limited, ...over },
+        upstreamName:
+          upstreamName ??
+          (isBedrock ? "us.anthropic.claude-sonnet-4-5-20250929-v1:0" : "claude-sonnet-4-5"),
+        stream: false,
+      },
+      options,
+    );
+    const body = JSON.parse(upstream.requests[0]?.body ?? "null");
+    return { body, thrown };
+  }
+
+  it("includes the budget", async () => {
+    const thinking = { type: "enabled", budget_tokens: 4_000 };
+    const { body } = await limitAt("anthropic", {});
+    expect(body).toMatchObject({ max_tokens: 5_000, thinking });
+    expect((await limitAt("bedrock", {})).body).toMatchObject({
+      inferenceConfig: { maxTokens: 5_000 },
+      additionalModelRequestFields: { thinking },
+    });
+  });
+
+  it("is kept by Nova, with a medium effort for a higher one", async () => {
+    const { body } = await limitAt("bedrock", {}, {}, "us.amazon.nova-2-lite-v1:0");
+    expect(body).toMatchObject({
+      inferenceConfig: { maxTokens: 5_000 },
+      additionalModelRequestFields: { reasoningConfig: { maxReasoningEffort: "medium" } },
+    });
+  });
+
+  it("leaves no thinking if the smallest budget doesn't fit", async () => {
+    const { body } = await limitAt("anthropic", { maxOutputTokens: 1_024 });
+    expect(body).toMatchObject({ max_tokens: 1_024 });
+    expect(body.thinking).toBeUndefined();
+  });
+
+  it("includes a budget of the configured options, which must fit", async () => {
+    const thinking = { type: "enabled", budgetTokens: 2_000 };
+    const options: AiSdkOptions = { providerOptions: () => ({ anthropic: { thinking } }) };
+    const { body } = await limitAt("anthropic", {}, options);
+    expect(body).toMatchObject({ max_tokens: 5_000, thinking: { budget_tokens: 2_000 } });
+    const tight = await limitAt("anthropic", { maxOutputTokens: 2_000 }, options);
+    expect(tight.body).toBeNull();
+    expect(tight.thrown).toMatchObject({ status: 400, param: "max_tokens" });
   });
 });
 
