@@ -82,6 +82,29 @@ describe.each(stores)("evidence on %s", (_, open) => {
     ]);
   });
 
+  it("is verified while its log grows", async () => {
+    const store = open();
+    let grow: (() => Promise<void>) | null = null;
+    const list: Store["checkpoints"]["list"] = async (log, { cursor }) => {
+      const growOnce = cursor === null ? null : grow;
+      if (growOnce) grow = null;
+      await growOnce?.();
+      return store.checkpoints.list(log, { cursor, limit: 1 });
+    };
+    const { gateway, chat } = await sealing({
+      store: { ...store, checkpoints: { ...store.checkpoints, list } },
+    });
+    async function callAndSeal(): Promise<void> {
+      await gateway.fetch(chat());
+      await gateway.evidence.seal();
+    }
+    for (let call = 0; call < 2; call++) await callAndSeal();
+    grow = callAndSeal;
+    expect(await gateway.evidence.verify({ organizationId })).toMatchObject([
+      { size: 7, checkpoints: 3, problem: null },
+    ]);
+  });
+
   it("is sealed densely by two gateways at once", async () => {
     const store = open();
     const one = await sealing({ store });

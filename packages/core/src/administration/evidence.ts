@@ -247,11 +247,12 @@ function verifyOne(
       (row: Checkpoint) => row,
       { limit: checkpointsPerPage },
     ),
-    leaves: listOf(
-      (page) => checkpoints.leaves(all, page),
-      (row) => row,
-      { limit: leavesPerPage },
-    ),
+    leaves: (from) =>
+      listOf(
+        (page) => checkpoints.leaves({ organizationId, from }, page),
+        (row) => row,
+        { limit: leavesPerPage },
+      ),
     async outside(size) {
       let [count, since] = [0, Number.POSITIVE_INFINITY];
       for (let after: number | null = null; ; ) {

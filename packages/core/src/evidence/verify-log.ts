@@ -10,7 +10,8 @@ export interface LogToVerify {
   /** Notes of this log that were kept outside of the database. */
   readonly anchors: readonly string[];
   readonly checkpoints: AsyncIterable<LoggedCheckpoint>;
-  readonly leaves: AsyncIterable<LoggedLeaf>;
+  /** The leaves from an index on. */
+  readonly leaves: (from: number) => AsyncIterable<LoggedLeaf>;
   /** How many leaves should have an index below the size but don't, and the earliest of their times. */
   readonly outside: (size: number) => Promise<{
     readonly count: number;
@@ -66,7 +67,8 @@ export async function verifyLog(log: LogToVerify): Promise<VerifiedLog> {
   const signed = (note: string) => readNote(note, log.organizationId, keys);
   const anchors = log.anchors.map(signed);
   const anchoredSizes = new Set(anchors.map((anchor) => anchor?.size));
-  const leaves = log.leaves[Symbol.asyncIterator]();
+  const leavesFrom = (index: number) => log.leaves(index)[Symbol.asyncIterator]();
+  let leaves = leavesFrom(0);
   const tree: Buffer[] = [];
   /** By the sizes that anchors have. */
   const roots = new Map<number, string>([[0, rootOf(tree)]]);
@@ -92,7 +94,12 @@ export async function verifyLog(log: LogToVerify): Promise<VerifiedLog> {
     if (stated === null) return end("its note has no valid signature of a given key for this log");
     if (stated.size !== next || next <= size) return end("its size isn't the signed one");
     for (let index = size; index < next; index++) {
-      const { value } = await leaves.next();
+      let { value } = await leaves.next();
+      if (!value) {
+        // The log may have grown since its last leaves were read.
+        leaves = leavesFrom(index);
+        ({ value } = await leaves.next());
+      }
       const problem = leafProblem(value, index, log.organizationId);
       if (problem !== null) return end(problem, index);
       append(tree, index, leafHash(value?.leaf?.meta ?? ""));
