@@ -237,9 +237,12 @@ async function errorOf(response: Response): Promise<GatewayError> {
   const { value } = tryRead(errorSchema, jsonOf(await textOf(response).catch(cannotReach)));
   const { status } = response;
   const { code, message, param } = value?.error ?? {};
+  const isKnown = message !== undefined && isErrorCode(code);
+  // A proxy answers so for an admin API that it can't reach, or that takes too long.
+  if (!isKnown && status >= 500)
+    return cannotReach(new Error(`something in its place answered with status ${status}`));
   // The gateway itself answers so where it has no admin API. An unknown record has another code.
-  if (message === undefined || !isErrorCode(code) || code === "not_found")
-    return noAdminApi(`status ${status}`);
+  if (!isKnown || code === "not_found") return noAdminApi(`status ${status}`);
   return new GatewayError(code, message, { status, ...(param == null ? {} : { param }) });
 }
 

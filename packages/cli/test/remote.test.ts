@@ -309,8 +309,17 @@ describe("a URL", () => {
     expect(ended.errors).not.toMatch(/a-token|two words/);
   });
 
-  it("says that a page in place of the admin API isn't it", async () => {
-    const page = createServer((_, outgoing) => outgoing.end("<html></html>"));
+  it.each([
+    [
+      200,
+      "This URL isn't an admin API of this release: it answered with something other than JSON. Check the URL, and use the same release on both sides.",
+    ],
+    [
+      502,
+      "The admin API didn't answer. If this was a change, its outcome is unknown: read the record before you retry. (something in its place answered with status 502)",
+    ],
+  ])("says what a page with status %i in place of the admin API means", async (status, problem) => {
+    const page = createServer((_, outgoing) => outgoing.writeHead(status).end("<html></html>"));
     await new Promise<void>((resolve) => page.listen(0, "127.0.0.1", resolve));
     const address = Object(page.address());
     const { errors } = await runHere(["keys"], {
@@ -318,9 +327,7 @@ describe("a URL", () => {
       TOLLGATE_URL: `http://127.0.0.1:${address.port}`,
     });
     page.close();
-    expect(errors).toBe(
-      "error: This URL isn't an admin API of this release: it answered with something other than JSON. Check the URL, and use the same release on both sides.\n",
-    );
+    expect(errors).toBe(`error: ${problem}\n`);
   });
 
   it("rejects an unknown token", async () => {
