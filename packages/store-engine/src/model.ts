@@ -169,10 +169,23 @@ export type ViewedResponse = Owner &
     readonly keptBytes: number;
   };
 
+/** Up to `limit` organizations, in the order of the UTF-8 bytes of their ids, from one on. */
+export interface OrganizationPaging {
+  readonly from: string;
+  readonly limit: number;
+}
+
+/** Those of the organizations of a page that are due. */
+export interface DueOrganizations<Due> {
+  readonly due: readonly Due[];
+  /** The organization that the next page begins with, which may be the last one of this page; null if this is the last page. */
+  readonly next: string | null;
+}
+
 /** The reads for retention. Every list is bounded, and starts with the rows to remove first. */
 export interface RetentionView extends Pick<SessionView, "session"> {
-  /** The ids of organizations with settled Steps opened before a time. */
-  organizationsOfOldSteps(before: number, limit: number): readonly string[];
+  /** Organizations with settled Steps opened before a time. */
+  organizationsOfOldSteps(before: number, page: OrganizationPaging): DueOrganizations<string>;
   /** The ids of those Steps of one organization, oldest first. */
   oldSteps(organizationId: string, before: number, limit: number): readonly string[];
   /**
@@ -181,8 +194,8 @@ export interface RetentionView extends Pick<SessionView, "session"> {
    */
   organizationsOfOldSessions(
     before: number,
-    limit: number,
-  ): readonly { readonly organizationId: string; readonly mark: number }[];
+    page: OrganizationPaging,
+  ): DueOrganizations<{ readonly organizationId: string; readonly mark: number }>;
   /** The Sessions after the mark, in the order of their updates. */
   sessionsInOrder(organizationId: string, mark: number, limit: number): readonly SessionState[];
   /** Whether a Session whose history begins with messages that this one stores was updated at or after a time. */

@@ -126,20 +126,27 @@ function keyOf({ organizationId, id }: RowName): string {
   return JSON.stringify([organizationId, id]);
 }
 
+/**
+ * A sweep looks at this many organizations at once. Finding out that nothing is due in one takes a look into its index, and
+ * other work waits meanwhile.
+ */
+const organizationsPerPage = 500;
+
 /** Removes the oldest settled Steps, organization by organization, and records the number in a leaf for each. */
 export function sweepSteps(view: RetentionView, sweep: StepSweep): Decision<SweepResult> {
-  const { at, keep, limit, leaf } = sweep;
+  const { from, at, keep, limit, leaf } = sweep;
   const before = at - keep;
   const change: Operation[] = [];
   let removed = 0;
-  for (const organizationId of view.organizationsOfOldSteps(before, limit)) {
+  const page = view.organizationsOfOldSteps(before, { from, limit: organizationsPerPage });
+  for (const organizationId of page.due) {
     const ids = view.oldSteps(organizationId, before, limit - removed);
     for (const id of ids) change.push({ write: "remove step", row: { organizationId, id } });
     change.push({ write: "insert leaf", row: leaf({ organizationId, count: ids.length }) });
     removed += ids.length;
-    if (removed === limit) break;
+    if (removed === limit) return { result: { removed, next: organizationId }, change };
   }
-  return { result: { removed, more: removed === limit }, change };
+  return { result: { removed, next: page.next }, change };
 }
 
 /** A sweep erases at most this much at once. A single content may be larger. */
@@ -154,18 +161,20 @@ export function sweepTranscripts(
   view: RetentionView,
   sweep: TranscriptSweep,
 ): Decision<SweepResult> {
-  const { at, keep, limit } = sweep;
+  const { from, at, keep, limit } = sweep;
   const change: Operation[] = [];
   const room = createRoom();
   let [examined, removed] = [0, 0];
-  for (const due of view.organizationsOfOldSessions(at - keep, limit)) {
+  const page = view.organizationsOfOldSessions(at - keep, { from, limit: organizationsPerPage });
+  for (const due of page.due) {
     const swept = sweepOrganization(view, sweep, { ...due, room, limit: limit - examined });
     change.push(...swept.change);
     examined += swept.examined;
     removed += swept.removed;
-    if (examined === limit || room.isFull()) break;
+    if (examined === limit || room.isFull())
+      return { result: { removed, next: due.organizationId }, change };
   }
-  return { result: { removed, more: examined === limit || room.isFull() }, change };
+  return { result: { removed, next: page.next }, change };
 }
 
 /** The rest of what a sweep may erase. */

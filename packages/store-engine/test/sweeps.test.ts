@@ -65,16 +65,20 @@ describe("a sweep of Steps", () => {
   };
   const aged: View = {
     ...view,
-    organizationsOfOldSteps: (before, limit) =>
-      before === 60 ? Object.keys(old).slice(0, limit) : [],
+    organizationsOfOldSteps: (before, { from }) => ({
+      due: before === 60 ? Object.keys(old).filter((id) => id >= from) : [],
+      next: "page 2",
+    }),
     oldSteps: (organizationId, before, limit) =>
       before === 60 ? (old[organizationId] ?? []).slice(0, limit) : [],
   };
-  const sweep = { at: 100, keep: 40, leaf: leafOf };
+  const sweep = { from: "", at: 100, keep: 40, leaf: leafOf };
 
-  it("stops at its limit, and may find more then", () => {
+  it("stops at its limit, and goes on with the same organization", () => {
     const { result, change } = sweepSteps(aged, { ...sweep, limit: 3 });
-    expect(result).toEqual({ removed: 3, more: true });
+    expect(result).toEqual({ removed: 3, next: "beta" });
+    const rest = sweepSteps(aged, { ...sweep, from: "beta", limit: 3 }).result;
+    expect(rest).toEqual({ removed: 2, next: "page 2" });
     expect(written(change)).toEqual([
       ["remove step", { organizationId: "acme", id: "a1" }],
       ["remove step", { organizationId: "acme", id: "a2" }],
@@ -84,7 +88,7 @@ describe("a sweep of Steps", () => {
     ]);
   });
 
-  it("ends once nothing is left, and records the number of each organization", () => {
+  it("goes on with the next page once nothing is left, and records the number of each organization", () => {
     const counts: RemovedSteps[] = [];
     const leaf = (removed: RemovedSteps) => {
       counts.push(removed);
@@ -92,7 +96,7 @@ describe("a sweep of Steps", () => {
     };
     expect(sweepSteps(aged, { ...sweep, leaf, limit: 5 }).result).toEqual({
       removed: 4,
-      more: false,
+      next: "page 2",
     });
     expect(counts.map(({ count }) => count)).toEqual([2, 1, 1]);
   });
@@ -133,20 +137,22 @@ describe("a sweep of transcripts", () => {
   const used: View = {
     ...view,
     session: (_, id) => sessions.find((one) => one.id === id) ?? null,
-    organizationsOfOldSessions: (before) =>
-      before === 60 ? [{ organizationId: "acme", mark: 1 }] : [],
+    organizationsOfOldSessions: (before) => ({
+      due: before === 60 ? [{ organizationId: "acme", mark: 1 }] : [],
+      next: null,
+    }),
     sessionsInOrder: (_, mark, limit) =>
       sessions.filter(({ updated }) => updated > mark).slice(0, limit),
     contents: () => [content],
     isNeededSince: ({ id }, time) => id === "s2" && time <= 50,
   };
-  const sweep = { at: 100, keep: 40, leaf: leafOf };
+  const sweep = { from: "", at: 100, keep: 40, leaf: leafOf };
   const erase = (id: string) => ["erase session", { organizationId: "acme", id, contents: [name] }];
   const mark = (updated: number) => ["mark erased", { organizationId: "acme", updated }];
 
   it("erases the Sessions that were last used before a time, and those that their histories begin with", () => {
     const { result, change } = sweepTranscripts(used, { ...sweep, limit: 9 });
-    expect(result).toEqual({ removed: 3, more: false });
+    expect(result).toEqual({ removed: 3, next: null });
     expect(written(change)).toEqual([
       erase("s1"),
       erase("origin"),
@@ -156,9 +162,9 @@ describe("a sweep of transcripts", () => {
     ]);
   });
 
-  it("stops at its limit, and may find more then", () => {
+  it("stops at its limit, and goes on with the same organization", () => {
     const { result, change } = sweepTranscripts(used, { ...sweep, limit: 1 });
-    expect(result).toEqual({ removed: 2, more: true });
+    expect(result).toEqual({ removed: 2, next: "acme" });
     expect(written(change)).toContainEqual(mark(58));
   });
 
@@ -185,11 +191,11 @@ describe("a sweep of transcripts", () => {
 
     it("erases what fits, with a leaf each time, and marks the Session at the end", () => {
       left = Array.from({ length: 2 * fit + 1 }, (_, place) => ({ ...name, place, bytes }));
-      const part = { result: { removed: 0, more: true }, erased: fit };
+      const part = { result: { removed: 0, next: "acme" }, erased: fit };
       expect(sweepOnce()).toEqual({ ...part, writes: ["erase session", "insert leaf"] });
       expect(sweepOnce()).toEqual({ ...part, writes: ["erase session", "insert leaf"] });
       expect(sweepOnce()).toEqual({
-        result: { removed: 1, more: false },
+        result: { removed: 1, next: null },
         erased: 1,
         writes: ["erase session", "mark erased", "insert leaf"],
       });
@@ -197,14 +203,14 @@ describe("a sweep of transcripts", () => {
 
     it("ends with a Session that fits exactly", () => {
       left = Array.from({ length: fit }, (_, place) => ({ ...name, place, bytes }));
-      expect(sweepOnce().result).toEqual({ removed: 1, more: false });
+      expect(sweepOnce().result).toEqual({ removed: 1, next: null });
     });
   });
 
   it("erases a content above the limit alone", () => {
     const large: View = { ...used, contents: () => [{ ...name, bytes: 9_000_000 }] };
     const { result, change } = sweepTranscripts(large, { ...sweep, limit: 9 });
-    expect(result).toEqual({ removed: 1, more: true });
+    expect(result).toEqual({ removed: 1, next: "acme" });
     expect(written(change)).toEqual([
       erase("s1"),
       ["insert leaf", leafOf({ organizationId: "acme" })],
@@ -214,14 +220,14 @@ describe("a sweep of transcripts", () => {
   it("records nothing if the Sessions hold nothing", () => {
     const empty: View = { ...used, contents: () => [] };
     const { result, change } = sweepTranscripts(empty, { ...sweep, limit: 9 });
-    expect(result).toEqual({ removed: 0, more: false });
+    expect(result).toEqual({ removed: 0, next: null });
     expect(written(change)).toEqual([mark(59)]);
   });
 
   it("leaves a Session alone that a branch in use needs", () => {
     const needed: View = { ...used, isNeededSince: ({ id }) => id === "s1" };
     const { result } = sweepTranscripts(needed, { ...sweep, limit: 9 });
-    expect(result).toEqual({ removed: 1, more: false });
+    expect(result).toEqual({ removed: 1, next: null });
   });
 
   it("looks once for the branches in use of an origin that many share", () => {
@@ -237,7 +243,7 @@ describe("a sweep of transcripts", () => {
       },
     };
     const { result } = sweepTranscripts(shared, { ...sweep, limit: 9 });
-    expect(result).toEqual({ removed: 3, more: false });
+    expect(result).toEqual({ removed: 3, next: null });
     expect(looked).toEqual(["b1", "origin", "b2", "b3"]);
     // Once the origin is erased, the sweep doesn't check again if it is needed.
     looked.length = 0;

@@ -1,6 +1,8 @@
 import {
   compareBytes,
+  type DueOrganizations,
   type HeldContent,
+  type OrganizationPaging,
   type RetentionView,
   type SessionState,
   type View,
@@ -64,14 +66,14 @@ export function viewOf(state: State): View {
 
 function viewRetention(state: State): Omit<RetentionView, "session"> {
   return {
-    organizationsOfOldSteps: (before, limit) =>
-      firstInOrder(new Set(oldSteps(state, before).map((row) => row.organizationId)), limit),
+    organizationsOfOldSteps: (before, page) =>
+      pageInOrder(new Set(oldSteps(state, before).map((row) => row.organizationId)), page),
     oldSteps: (organizationId, before, limit) =>
       oldSteps(state, before)
         .filter((row) => row.organizationId === organizationId)
         .slice(0, limit)
         .map(({ id }) => id),
-    organizationsOfOldSessions(before, limit) {
+    organizationsOfOldSessions(before, page) {
       const oldest = new Map<string, SessionState>();
       for (const { record } of state.sessions.rows()) {
         const { organizationId, updated } = record;
@@ -80,9 +82,14 @@ function viewRetention(state: State): Omit<RetentionView, "session"> {
           oldest.set(organizationId, record);
       }
       const due = [...oldest.values()].filter(({ updatedAt }) => updatedAt < before);
-      return firstInOrder(new Set(due.map((record) => record.organizationId)), limit).map(
-        (organizationId) => ({ organizationId, mark: markOf(state, organizationId) }),
-      );
+      const found = pageInOrder(new Set(due.map((record) => record.organizationId)), page);
+      return {
+        ...found,
+        due: found.due.map((organizationId) => ({
+          organizationId,
+          mark: markOf(state, organizationId),
+        })),
+      };
     },
     sessionsInOrder: (organizationId, mark, limit) =>
       state.sessions
@@ -117,8 +124,13 @@ function heldContents(session: SessionRow | null, limit: number): readonly HeldC
   return held;
 }
 
-function firstInOrder(organizations: ReadonlySet<string>, limit: number): readonly string[] {
-  return [...organizations].sort(compareBytes).slice(0, limit);
+/** A page of organizations that are due. It looks at all organizations at once. */
+function pageInOrder(
+  organizations: ReadonlySet<string>,
+  { from, limit }: OrganizationPaging,
+): DueOrganizations<string> {
+  const rest = [...organizations].filter((id) => compareBytes(id, from) >= 0).sort(compareBytes);
+  return { due: rest.slice(0, limit), next: rest[limit] ?? null };
 }
 
 /** The update up to which the organization's Sessions were checked for erasure. */

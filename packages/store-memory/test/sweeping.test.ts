@@ -20,7 +20,8 @@ it("looks through its rows once for each sweep, however many organizations there
     },
   });
   const view = viewOf({ ...state, steps: counting(steps), sessions: counting(sessions) } as never);
-  expect(view.organizationsOfOldSteps(1, 20)).toEqual([]);
-  expect(view.organizationsOfOldSessions(1, 20)).toEqual([]);
+  const page = { from: "", limit: 20 };
+  expect(view.organizationsOfOldSteps(1, page)).toEqual({ due: [], next: null });
+  expect(view.organizationsOfOldSessions(1, page)).toEqual({ due: [], next: null });
   expect(scans).toBe(2);
 });

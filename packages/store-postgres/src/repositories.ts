@@ -52,7 +52,7 @@ export async function sweepSteps(database: Database, sweep: StepSweep): Promise<
   if (database.mayRearrange) {
     await makePartitions(database, sweep.keep);
     const dropped = await dropPartition(database, sweep);
-    if (dropped !== null) return { removed: dropped, more: true };
+    if (dropped !== null) return { removed: dropped, next: sweep.from };
   }
   return database.driver.alone((view) => sweepRest(view, sweep), inTurn(database, "sweeps"));
 }

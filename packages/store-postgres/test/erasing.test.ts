@@ -24,7 +24,7 @@ it("waits for a Session that is being continued, and then does not erase it", as
   const { organizationId } = owner;
   const sweep = () =>
     store.sessions.sweep({
-      ...{ at, keep: day, limit: 100 },
+      ...{ from: "", at, keep: day, limit: 100 },
       leaf: ({ sessionIds }) => {
         const meta = JSON.stringify(sessionIds);
         const kind = "transcripts.erased";
@@ -57,7 +57,7 @@ it("waits for no sweep or deletion of a store in another schema of the database"
     await store.migrate();
     const leaf = () => leafOf("transcripts.erased", "leaf");
     const works = [
-      () => store.sessions.sweep({ at, keep: day, limit: 9, leaf }),
+      () => store.sessions.sweep({ from: "", at, keep: day, limit: 9, leaf }),
       () => store.responses.sweep({ at, limit: 9 }),
       () =>
         store.responses.delete({

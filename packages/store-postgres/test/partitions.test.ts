@@ -46,7 +46,7 @@ function leafOf({ organizationId, count }: RemovedSteps): EvidenceLeaf {
 }
 
 function sweep(store: Store, at: number, limit = 100) {
-  return store.steps.sweep({ at, keep, limit, leaf: leafOf });
+  return store.steps.sweep({ from: "", at, keep, limit, leaf: leafOf });
 }
 
 async function query(text: string): Promise<readonly Record<string, unknown>[]> {
@@ -117,7 +117,7 @@ it("begins a sweep again if a connection is lost as it begins (F33)", async () =
   for (const at of [0, 1]) {
     await stepAt(store, at);
     losses = 1;
-    expect(await sweep(store, keep + at + 1)).toEqual({ removed: 1, more: false });
+    expect(await sweep(store, keep + at + 1)).toEqual({ removed: 1, next: null });
   }
   expect(await counted(store)).toEqual([1, 1]);
 });
@@ -127,19 +127,19 @@ it("drops a partition once all its Steps are old, and writes one leaf with their
   const { from, until } = await firstPartition(store, schema);
   for (const at of [from, from + day, until - 1]) await stepAt(store, at);
   const next = await stepAt(store, until);
-  expect(await sweep(store, until + keep - 1)).toEqual({ removed: 0, more: false });
-  expect(await sweep(store, until + keep)).toEqual({ removed: 3, more: true });
+  expect(await sweep(store, until + keep - 1)).toEqual({ removed: 0, next: null });
+  expect(await sweep(store, until + keep)).toEqual({ removed: 3, next: expect.any(String) });
   expect(await stepIds(store)).toEqual([next]);
   expect(await counted(store)).toEqual([3]);
   expect((await partitionsOf(schema))[0]?.from).toBe(until);
-  expect(await sweep(store, until + keep)).toEqual({ removed: 0, more: false });
+  expect(await sweep(store, until + keep)).toEqual({ removed: 0, next: null });
 });
 
 it("finishes a sweep although the gateway's clock is far ahead of the database's", async () => {
   const { store, schema } = await openMigrated();
   const { until } = await firstPartition(store, schema);
   const before = await partitionsOf(schema);
-  expect(await sweep(store, until + 400 * day)).toEqual({ removed: 0, more: false });
+  expect(await sweep(store, until + 400 * day)).toEqual({ removed: 0, next: null });
   expect(await partitionsOf(schema)).toEqual(before);
 });
 
@@ -147,11 +147,11 @@ it("keeps a partition until its open Step is settled", async () => {
   const { store, schema } = await openMigrated();
   const { from, until } = await firstPartition(store, schema);
   const id = await stepAt(store, from, { settles: false });
-  expect(await sweep(store, until + keep)).toEqual({ removed: 0, more: false });
+  expect(await sweep(store, until + keep)).toEqual({ removed: 0, next: null });
   expect(await store.settleStep({ ...stepSettlement(id), at: from })).toMatchObject({
     settled: true,
   });
-  expect(await sweep(store, until + keep)).toEqual({ removed: 1, more: true });
+  expect(await sweep(store, until + keep)).toEqual({ removed: 1, next: expect.any(String) });
   expect(await stepIds(store)).toEqual([]);
 });
 
@@ -161,8 +161,11 @@ it("keeps a partition with a Step that opened later than the time of its id", as
   const id = `${boundAt(from)}-7000-8000-000000000000`;
   await store.openStep({ ...stepIntent(id), at: until + day });
   await store.settleStep({ ...stepSettlement(id), at: until + day });
-  expect(await sweep(store, until + keep + day)).toEqual({ removed: 0, more: false });
-  expect(await sweep(store, until + keep + day + 1)).toEqual({ removed: 1, more: true });
+  expect(await sweep(store, until + keep + day)).toEqual({ removed: 0, next: null });
+  expect(await sweep(store, until + keep + day + 1)).toEqual({
+    removed: 1,
+    next: expect.any(String),
+  });
 });
 
 it("removes Steps with other kinds of ids row by row, outside the partitions", async () => {
@@ -173,9 +176,9 @@ it("removes Steps with other kinds of ids row by row, outside the partitions", a
     await store.settleStep({ ...stepSettlement(id), at: from });
   }
   await stepAt(store, from);
-  expect(await sweep(store, until + keep, 2)).toEqual({ removed: 1, more: true });
-  expect(await sweep(store, until + keep, 2)).toEqual({ removed: 2, more: true });
-  expect(await sweep(store, until + keep, 2)).toEqual({ removed: 1, more: false });
+  expect(await sweep(store, until + keep, 2)).toEqual({ removed: 1, next: expect.any(String) });
+  expect(await sweep(store, until + keep, 2)).toEqual({ removed: 2, next: expect.any(String) });
+  expect(await sweep(store, until + keep, 2)).toEqual({ removed: 1, next: null });
   expect(await stepIds(store)).toEqual([]);
 });
 
@@ -202,11 +205,11 @@ it("does not wait for readers of the table, and finishes in a later sweep", asyn
   await stepAt(store, from);
   await withClient(async (reader) => {
     await reader.query(`BEGIN; SELECT FROM ${schema}.steps`);
-    expect(await sweep(store, until + keep)).toEqual({ removed: 0, more: false });
+    expect(await sweep(store, until + keep)).toEqual({ removed: 0, next: null });
     expect(await stepIds(store)).toHaveLength(1);
     await reader.query("COMMIT");
   });
-  expect(await sweep(store, until + keep)).toEqual({ removed: 1, more: true });
+  expect(await sweep(store, until + keep)).toEqual({ removed: 1, next: expect.any(String) });
 });
 
 it("changes neither partition nor evidence if its connection is cut before it finishes", async () => {
@@ -220,12 +223,12 @@ it("changes neither partition nor evidence if its connection is cut before it fi
       WHERE wait_event_type = 'Lock' AND query LIKE 'LOCK TABLE ${schema}.%'`;
     while ((await query(cut)).length === 0) await new Promise((resolve) => setImmediate(resolve));
     // Its repeat finds the table in use.
-    expect(await swept).toEqual({ removed: 0, more: false });
+    expect(await swept).toEqual({ removed: 0, next: null });
     await reader.query("COMMIT");
   });
   expect(await stepIds(store)).toEqual([id]);
   expect(await counted(store)).toEqual([]);
-  expect(await sweep(store, until + keep)).toEqual({ removed: 1, more: true });
+  expect(await sweep(store, until + keep)).toEqual({ removed: 1, next: expect.any(String) });
   expect(await counted(store)).toEqual([1]);
 });
 
@@ -237,7 +240,7 @@ it("creates and drops no table if the store may not change its schema", async ()
   await store.settleStep({ ...stepSettlement("rest"), at: from });
   const before = await partitionsOf(schema);
   const checked = open(schema, "check");
-  expect(await sweep(checked, until + keep)).toEqual({ removed: 1, more: false });
+  expect(await sweep(checked, until + keep)).toEqual({ removed: 1, next: null });
   expect(await partitionsOf(schema)).toEqual(before);
   expect(await stepIds(store)).toHaveLength(1);
 });
@@ -312,10 +315,10 @@ it("leaves Steps in the default partition if they opened before their partition 
   const [first] = missingRanges([], { now: Date.now(), keep });
   if (!first) return expect.fail("Nothing is missing.");
   const id = await stepAt(store, first.from);
-  expect(await sweep(store, 0)).toEqual({ removed: 0, more: false });
+  expect(await sweep(store, 0)).toEqual({ removed: 0, next: null });
   expect(await partitionsOf(schema)).toEqual([]);
   expect(await stepIds(store)).toEqual([id]);
-  expect(await sweep(store, first.from + keep + 1)).toEqual({ removed: 1, more: false });
+  expect(await sweep(store, first.from + keep + 1)).toEqual({ removed: 1, next: null });
   await sweep(store, 0);
   expect(await partitionsOf(schema)).toHaveLength(2);
 });

@@ -322,3 +322,35 @@ describe("a page of every organization", () => {
     expect(read).toBeLessThan(organizations + 2 * (limit + 1) ** 2);
   });
 });
+
+describe("a chunk of a sweep reads few of many organizations in which nothing is due", () => {
+  it.each([
+    ["before any statistics", null],
+    ["with statistics", "ANALYZE"],
+  ] as const)("%s", async (name, command) => {
+    const own = `test_plans_sweep_${name.replaceAll(" ", "_")}`;
+    const store = await createUnobserved(own);
+    await client.query(
+      `INSERT INTO ${own}.organizations (id, salt) SELECT 'many ' || n, '' FROM generate_series(1, 20000) AS n`,
+    );
+    await client.query(
+      `INSERT INTO ${own}.sessions (organization_id, id, user_id, key_id, source, head, length, created_at, updated_at,
+         updated, in_flight, turn_id, common_length, data_classes)
+       SELECT 'many ' || n, 'session', 'ada', 'key', 'api', '', 1, 100, 100, n, 0, 'turn', 1, '[]'
+       FROM generate_series(1, 20000) AS n`,
+    );
+    if (command) await client.query(`${command} ${own}.organizations, ${own}.sessions`);
+    const leaf = () => expect.fail("nothing is due");
+    const sweep = { at: 100, keep: 0, limit: 9, leaf };
+    const before = await rowsRead(own);
+    let from: string | null = "";
+    for (const many of [store.steps, store.sessions])
+      ({ next: from } = await many.sweep({ ...sweep, from: "many 1" }));
+    await store.close();
+    expect(from).not.toBeNull();
+    const after = await settledStatistics(own);
+    const read = [...after].map(([name, rows]) => [name, rows - (before.get(name) ?? 0)] as const);
+    expect(read.filter(([, rows]) => rows > 2_000)).toEqual([]);
+    await client.query(`DROP SCHEMA ${own} CASCADE`);
+  });
+});

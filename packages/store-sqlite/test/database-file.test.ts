@@ -110,7 +110,7 @@ it("leaves no erased content in the database, its log or its index (S42, H13)", 
   expect(holding()).not.toEqual([]);
   const leaf = () => leafOf("transcripts.erased", "none");
   const at = Date.now() + 1_000_000_000_000;
-  expect((await store.sessions.sweep({ at, keep: 0, limit: 100, leaf })).removed).toBe(1);
+  expect((await store.sessions.sweep({ from: "", at, keep: 0, limit: 100, leaf })).removed).toBe(1);
   await vi.waitFor(() => expect(holding()).toEqual([]), { timeout: 5_000, interval: 100 });
 });
 

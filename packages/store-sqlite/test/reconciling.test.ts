@@ -51,7 +51,13 @@ it("counts a Step whose row has the number of a removed one", async () => {
   await yieldToEventLoop();
   await store.settleStep(stepSettlement("z open"));
   const leaf = () => leafOf("activity.removed", "sweep");
-  const swept = await store.steps.sweep({ at: Date.UTC(2100, 0), keep: 0, limit: 100, leaf });
+  const swept = await store.steps.sweep({
+    from: "",
+    at: Date.UTC(2100, 0),
+    keep: 0,
+    limit: 100,
+    leaf,
+  });
   expect(swept.removed).toBe(4);
   await settled(store, "a");
   expect((await reconciling).drift).toEqual([]);

@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import type { Store } from "@tollgate/core/store";
+import { createTestGateway } from "@tollgate/testing";
 import { expect, it, onTestFinished } from "vitest";
 import {
   digestOf,
@@ -18,6 +19,7 @@ const keptBytes = "SELECT coalesce(sum(length(messages)), 0) AS bytes FROM respo
 /** A store, with a record of its commits. */
 interface Watched {
   readonly store: Store;
+  readonly database: DatabaseSync;
   /** The turns of the event loop of its commits. */
   readonly turns: number[];
   /** The bytes of messages that the store had at each commit. */
@@ -55,7 +57,7 @@ async function openStore(): Promise<Watched> {
   });
   await store.migrate();
   await insertKey(store);
-  return { store, turns, bytes };
+  return { store, database, turns, bytes };
 }
 
 /** Stores a response, and its answer for repeats of its request. */
@@ -157,4 +159,17 @@ it("removes no more than its limit, and one row that is larger than all it may r
   expect(await store.responses.get(owner, "c", 0)).not.toBeNull();
   expect(await store.responses.sweep({ at: expiresAt - 1, limit: 9 })).toBe(0);
   expect(await store.responses.sweep({ at: expiresAt, limit: 9 })).toBe(4);
+});
+
+it("looks in turns for what many organizations no longer keep", async () => {
+  const { store, database, turns } = await openStore();
+  database.exec(`WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 2000)
+    INSERT INTO organizations (id, salt) SELECT 'organization ' || n, x'' FROM numbers`);
+  const retention = { activity: "1d", transcripts: "1d" } as const;
+  const { gateway } = await createTestGateway({ store, retention });
+  turns.length = 0;
+  expect(await gateway.sweep()).toBe(0);
+  // One for the responses, and for Steps and for Sessions at least four of 500 organizations.
+  expect(new Set(turns).size).toBeGreaterThanOrEqual(9);
+  await gateway.close();
 });

@@ -7,7 +7,7 @@ import { attemptSettlement } from "./settlement-intent.ts";
 
 const text = "max_tokens is too large \u{1f600}: “ä”";
 const paging = { cursor: null, limit: 10 };
-const aDayLater = { at: Date.UTC(2026, 0, 7, 12), keep: 86_400_000, limit: 100 };
+const aDayLater = { from: "", at: Date.UTC(2026, 0, 7, 12), keep: 86_400_000, limit: 100 };
 
 /** The provider's error of a failed attempt, which is content of the Step. */
 export function attemptErrorTests(test: ContractTest): void {
@@ -68,13 +68,13 @@ export function attemptErrorTests(test: ContractTest): void {
   test("erases error texts together with the Session's content", async ({ store, intents }) => {
     const step = await failTwice(store, intents, [saying("first"), saying(text)]);
     const leaf = () => intents.leaf("transcripts.erased");
-    expect(await store.sessions.sweep({ ...aDayLater, leaf })).toEqual({ removed: 1, more: false });
+    expect(await store.sessions.sweep({ ...aDayLater, leaf })).toEqual({ removed: 1, next: null });
     expect(errorsOf(await store.steps.get("acme", step))).toEqual([
       [null, hex(saying("first").contentCommitment)],
       [null, hex(saying(text).contentCommitment)],
       [null, null],
     ]);
-    expect(await store.sessions.sweep({ ...aDayLater, leaf })).toEqual({ removed: 0, more: false });
+    expect(await store.sessions.sweep({ ...aDayLater, leaf })).toEqual({ removed: 0, next: null });
   });
 }
 

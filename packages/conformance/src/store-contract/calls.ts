@@ -137,9 +137,9 @@ export function callTests(test: ContractTest): void {
     const lost = { outcome: "interrupted", reason: "process_lost", finishReason: null } as const;
     await store.settleStep(intents.settlement(call, lost));
     expect((await store.lapsedSteps(query)).steps).toEqual([]);
-    const sweep = { at: call.at + 2 * day, keep: day, limit: 9 };
+    const sweep = { from: "", at: call.at + 2 * day, keep: day, limit: 9 };
     const leaf = () => intents.leaf("activity.removed");
-    expect(await store.steps.sweep({ ...sweep, leaf })).toEqual({ removed: 1, more: false });
+    expect(await store.steps.sweep({ ...sweep, leaf })).toEqual({ removed: 1, next: null });
     expect(await idsOf(store, {})).toEqual([]);
     expect(await countersOf(store, "budget")).toMatchObject([{ settled: 60, held: 0 }]);
   });

@@ -1,4 +1,10 @@
-import type { ErasedTranscripts, EvidenceLeaf, RemovedSteps, Store } from "@tollgate/core/store";
+import type {
+  ErasedTranscripts,
+  EvidenceLeaf,
+  RemovedSteps,
+  Store,
+  SweepResult,
+} from "@tollgate/core/store";
 import { leafHash } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { countersOf } from "./budgets.ts";
@@ -10,7 +16,7 @@ import { createIntents, type Intents } from "./intents.ts";
 const day = 86_400_000;
 const start = Date.UTC(2026, 0, 5, 12);
 /** A sweep at which everything at the tests' default times is a day too old. */
-const aDayLater = { at: start + 2 * day, keep: day, limit: 100 };
+const aDayLater = { from: "", at: start + 2 * day, keep: day, limit: 100 };
 
 /** Retention: which rows it removes, which it keeps, and which leaves it writes. */
 export function retentionTests(test: ContractTest): void {
@@ -26,12 +32,12 @@ function stepRetentionTests(test: ContractTest): void {
     await exchange([user("c")], [assistant("d")]);
     const late = intents.step([user("e")], { at: start + 2 * day });
     await expectOpened(store.openStep(late));
-    expect(await sweepSteps(subject)).toEqual({ removed: 2, more: false });
+    expect(await sweepSteps(subject)).toEqual({ removed: 2, next: null });
     expect(await stepIds(store)).toEqual([late.stepId]);
     expect(await store.steps.get("acme", first.intent.stepId)).toBeNull();
     expect(await store.steps.contents("acme", first.intent.stepId)).toBeNull();
     expect(await removals(store)).toEqual([{ organizationId: "acme", count: 2 }]);
-    expect(await sweepSteps(subject)).toEqual({ removed: 0, more: false });
+    expect(await sweepSteps(subject)).toEqual({ removed: 0, next: null });
     expect(await removals(store)).toHaveLength(1);
   });
 
@@ -67,9 +73,9 @@ function stepRetentionTests(test: ContractTest): void {
     const holds = [intents.hold()];
     const step = intents.step([user("a")], { holds });
     await expectOpened(store.openStep(step));
-    expect(await sweepSteps(subject)).toEqual({ removed: 0, more: false });
+    expect(await sweepSteps(subject)).toEqual({ removed: 0, next: null });
     expect(await store.settleStep(intents.settlement(step))).toMatchObject({ settled: true });
-    expect(await sweepSteps(subject)).toEqual({ removed: 1, more: false });
+    expect(await sweepSteps(subject)).toEqual({ removed: 1, next: null });
     expect(await countersOf(store, "budget")).toMatchObject([{ settled: 60, held: 0 }]);
     expect((await store.budgets.reconcile({ limit: 10 })).drift).toEqual([]);
     await expect(store.settleStep(intents.settlement(step))).rejects.toMatchObject({
@@ -82,9 +88,15 @@ function stepRetentionTests(test: ContractTest): void {
     const { exchange } = createConversation(store, intents);
     const ids: string[] = [];
     for (let at = 0; at < 5; at++) ids.push((await exchange([user(`${at}`)], [])).intent.stepId);
-    expect(await sweepSteps(subject, { limit: 2 })).toEqual({ removed: 2, more: true });
+    expect(await sweepSteps(subject, { limit: 2 })).toEqual({
+      removed: 2,
+      next: expect.any(String),
+    });
     expect(await stepIds(store)).toEqual(ids.slice(2).reverse());
-    expect(await sweepSteps(subject, { limit: 2 })).toEqual({ removed: 2, more: true });
+    expect(await sweepSteps(subject, { limit: 2 })).toEqual({
+      removed: 2,
+      next: expect.any(String),
+    });
     expect(await sweepSteps(subject, { limit: 2 })).toMatchObject({ removed: 1 });
     expect(await stepIds(store)).toEqual([]);
   });
@@ -119,9 +131,29 @@ function stepRetentionTests(test: ContractTest): void {
     await createConversation(store, theirs).exchange([user("a")], []);
     for (const text of ["b", "c"])
       await createConversation(store, intents).exchange([user(text)], []);
-    expect(await sweepSteps(subject)).toEqual({ removed: 3, more: false });
+    expect(await sweepSteps(subject)).toEqual({ removed: 3, next: null });
     expect(await removals(store)).toEqual([{ organizationId: "acme", count: 2 }]);
     expect(await removals(store, "globex")).toEqual([{ organizationId: "globex", count: 1 }]);
+  });
+
+  test("goes on with the organization in which it stopped, until it has swept all", async (subject) => {
+    const { store, intents } = subject;
+    const owners = ["globex", "initech"].map((organizationId) => createIntents(organizationId));
+    for (const owner of owners) await store.keys.insert(owner.key());
+    for (const owner of [intents, ...owners])
+      for (const text of ["a", "b", "c"])
+        await createConversation(store, owner).exchange([user(text)], []);
+    const counts: number[] = [];
+    for (let from: string | null = ""; from !== null; ) {
+      const swept: SweepResult = await sweepSteps(subject, { from, limit: 2 });
+      counts.push(swept.removed);
+      from = swept.next;
+    }
+    expect(counts.reduce((sum, count) => sum + count)).toBe(9);
+    expect(Math.max(...counts)).toBe(2);
+    const rest: SweepResult = await sweepTranscripts(subject, { from: "globex" });
+    expect(rest).toEqual({ removed: 6, next: null });
+    expect(await sweepTranscripts(subject)).toEqual({ removed: 3, next: null });
   });
 }
 
@@ -130,7 +162,7 @@ function transcriptRetentionTests(test: ContractTest): void {
     const { store, intents } = subject;
     const { exchange } = createConversation(store, intents);
     const { sessionId, intent } = await exchange([user("a")], [assistant("b")]);
-    expect(await sweepTranscripts(subject)).toEqual({ removed: 1, more: false });
+    expect(await sweepTranscripts(subject)).toEqual({ removed: 1, next: null });
     expect(await contents(store, sessionId)).toEqual([null, null]);
     const withheld = ["request", "reply"];
     expect(await store.steps.contents("acme", intent.stepId)).toEqual({ ...nothing, withheld });
@@ -143,9 +175,9 @@ function transcriptRetentionTests(test: ContractTest): void {
       true,
       true,
     ]);
-    expect(await sweepTranscripts(subject)).toEqual({ removed: 1, more: false });
+    expect(await sweepTranscripts(subject)).toEqual({ removed: 1, next: null });
     expect(await contents(store, sessionId)).toEqual([null, null, null, null]);
-    expect(await sweepTranscripts(subject)).toEqual({ removed: 0, more: false });
+    expect(await sweepTranscripts(subject)).toEqual({ removed: 0, next: null });
     expect(await erasures(store)).toHaveLength(2);
   });
 
@@ -156,7 +188,7 @@ function transcriptRetentionTests(test: ContractTest): void {
     const unused = await exchange([user("x")], [assistant("y")]);
     const step = intents.step([user("a"), assistant("b"), user("c")], { at: start + 2 * day });
     await expectOpened(store.openStep(step));
-    expect(await sweepTranscripts(subject)).toEqual({ removed: 1, more: false });
+    expect(await sweepTranscripts(subject)).toEqual({ removed: 1, next: null });
     expect(await contents(store, unused.sessionId)).toEqual([null, null]);
     expect((await contents(store, used.sessionId)).every((one) => one !== null)).toBe(true);
   });
@@ -169,7 +201,7 @@ function transcriptRetentionTests(test: ContractTest): void {
     await expectOpened(store.openStep(step));
     const partial = { outcome: "failed", reply: [assistant("par")], joins: false } as const;
     await store.settleStep(intents.settlement(step, { ...partial, reasoning: instructions }));
-    expect(await sweepTranscripts(subject)).toEqual({ removed: 1, more: false });
+    expect(await sweepTranscripts(subject)).toEqual({ removed: 1, next: null });
     const withheld = ["instructions", "request", "reply", "reasoning"];
     expect(await store.steps.contents("acme", step.stepId)).toEqual({ ...nothing, withheld });
   });
@@ -185,7 +217,7 @@ function transcriptRetentionTests(test: ContractTest): void {
     const { sessionId: branchId } = await expectOpened(store.openStep(branch));
     await store.settleStep(intents.settlement(branch, { at: start + 2 * day }));
     expect(branchId).not.toBe(sessionId);
-    expect(await sweepTranscripts(subject)).toEqual({ removed: 0, more: false });
+    expect(await sweepTranscripts(subject)).toEqual({ removed: 0, next: null });
     expect((await contents(store, branchId)).every((one) => one !== null)).toBe(true);
     expect(await sweepTranscripts(subject, { at: start + 4 * day })).toMatchObject({ removed: 2 });
     expect(await contents(store, sessionId)).toEqual([null, null]);
@@ -214,10 +246,10 @@ function transcriptRetentionTests(test: ContractTest): void {
       ...(await sweepTranscripts(subject)),
       erased: (await contents(store, sessionId)).filter((content) => content === null).length,
     });
-    expect(await swept()).toEqual({ removed: 0, more: true, erased: 4 });
-    expect(await swept()).toEqual({ removed: 0, more: true, erased: 6 });
-    expect(await swept()).toEqual({ removed: 1, more: false, erased: 8 });
-    expect(await swept()).toEqual({ removed: 0, more: false, erased: 8 });
+    expect(await swept()).toEqual({ removed: 0, next: expect.any(String), erased: 4 });
+    expect(await swept()).toEqual({ removed: 0, next: expect.any(String), erased: 6 });
+    expect(await swept()).toEqual({ removed: 1, next: null, erased: 8 });
+    expect(await swept()).toEqual({ removed: 0, next: null, erased: 8 });
     const leaf = { organizationId: "acme", sessionIds: [sessionId] };
     expect(await erasures(store)).toEqual([leaf, leaf, leaf]);
   });
@@ -232,7 +264,7 @@ function transcriptRetentionTests(test: ContractTest): void {
       await expectOpened(store.openStep(step));
       await store.settleStep(owner.settlement(step, { reply: [assistant("b")] }));
     }
-    expect(await sweepTranscripts(subject)).toEqual({ removed: 2, more: false });
+    expect(await sweepTranscripts(subject)).toEqual({ removed: 2, next: null });
     for (const { organizationId } of [theirs.owner, intents.owner]) {
       const parts = await store.sessions.transcript(organizationId, transcript.newSessionId);
       expect(parts?.map(({ content }) => content)).toEqual([null, null]);
@@ -243,8 +275,11 @@ function transcriptRetentionTests(test: ContractTest): void {
     const { store, intents } = subject;
     const { exchange } = createConversation(store, intents);
     for (let at = 0; at < 3; at++) await exchange([user(`${at}`)], []);
-    expect(await sweepTranscripts(subject, { limit: 2 })).toEqual({ removed: 2, more: true });
-    expect(await sweepTranscripts(subject, { limit: 2 })).toEqual({ removed: 1, more: false });
+    expect(await sweepTranscripts(subject, { limit: 2 })).toEqual({
+      removed: 2,
+      next: expect.any(String),
+    });
+    expect(await sweepTranscripts(subject, { limit: 2 })).toEqual({ removed: 1, next: null });
   });
 }
 

@@ -4,12 +4,14 @@ import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
 export interface SweepResult {
   /** How many records were removed, or Sessions whose contents were erased. */
   readonly removed: number;
-  /** Whether another call may find more. */
-  readonly more: boolean;
+  /** The organization from which another call may find more; null if there is none. */
+  readonly next: string | null;
 }
 
 /** A chunk of a sweep, which removes records older than `at - keep`, both in milliseconds. */
 export interface Sweep {
+  /** Sweeps organizations from this id on, in the order of their UTF-8 bytes. `""` for all. */
+  readonly from: string;
   readonly at: number;
   readonly keep: number;
   /** The most rows that one call removes one by one. A store with partitions by time may drop a whole partition instead. */

@@ -327,7 +327,7 @@ describe("evidence leaves", () => {
   });
 
   it("attest what a sweep removed, in order", () => {
-    const sweep = { at: 100, keep: 40, limit: 9 };
+    const sweep = { from: "", at: 100, keep: 40, limit: 9 };
     const removed = activityRemovedLeaf("l", sweep, { organizationId: "acme", count: 5 });
     expect(facts(removed)).toEqual({ before: 60, count: 5, kind: "activity.removed" });
     const sessionIds = ["s2", "s1"];

@@ -510,10 +510,12 @@ async function sweepAll(context: GatewayContext, isStopped: () => boolean): Prom
     next: (request: Sweep) => Promise<SweepResult>,
   ) => {
     if (keep === null) return 0;
-    for (let removed = 0; ; ) {
-      const swept = await orUnavailable(next({ at: context.clock.now(), keep, limit: chunk }));
+    for (let [removed, from] = [0, ""]; ; ) {
+      const request = { from, at: context.clock.now(), keep, limit: chunk };
+      const swept = await orUnavailable(next(request));
       removed += swept.removed;
-      if (!swept.more || isStopped()) return removed;
+      if (swept.next === null || isStopped()) return removed;
+      from = swept.next;
       // A store may answer without a turn of the event loop.
       await yieldToEventLoop();
     }
@@ -524,15 +526,15 @@ async function sweepAll(context: GatewayContext, isStopped: () => boolean): Prom
       sweepInChunks(0, async ({ at, limit }) => {
         const removed = await store.responses.sweep({ at, limit });
         // A removal may have made earlier responses of its chain due.
-        return { removed, more: removed > 0 };
+        return { removed, next: removed > 0 ? "" : null };
       }),
     async () => {
       if (retention.activity === null) return 0;
       // The sums of removed Steps stay, so no Step is removed before it is folded.
       const until = context.clock.now() - retention.activity;
       const { before } = await orUnavailable(foldUsage(context, { until, isStopped }));
-      return sweepInChunks(retention.activity, ({ at, keep, limit }) => {
-        const request = { at, keep: Math.max(keep, at - before), limit };
+      return sweepInChunks(retention.activity, (sweep) => {
+        const request = { ...sweep, keep: Math.max(sweep.keep, sweep.at - before) };
         return store.steps.sweep({
           ...request,
           leaf: (removed) => activityRemovedLeaf(ids.uuid(), request, removed),

@@ -6,12 +6,12 @@ export function retentionStatements(table: string) {
   const due = `${listed.steps} AND opened_at < :before AND outcome <> 'open'`;
   return {
     /**
-     * Organizations with old settled Steps; an index finds each one's oldest. An open Step does not hold up the others.
+     * A page of organizations, each with the time of its oldest old settled Step, which an index finds. An open Step does not
+     * hold up the others.
      */
-    organizations: `SELECT o.id FROM organizations o
-      WHERE (SELECT t.opened_at FROM ${table} t WHERE t.organization_id = o.id AND ${due}
-        ORDER BY t.opened_at, t.sequence LIMIT 1) IS NOT NULL
-      ORDER BY o.id LIMIT :limit`,
+    organizations: `SELECT o.id, (SELECT t.opened_at FROM ${table} t
+        WHERE t.organization_id = o.id AND ${due} ORDER BY t.opened_at, t.sequence LIMIT 1) AS oldest
+      FROM organizations o WHERE o.id >= :from ORDER BY o.id LIMIT :limit`,
     ids: `SELECT id FROM ${table} WHERE organization_id = :organization_id AND ${due}
       ORDER BY opened_at, sequence LIMIT :limit`,
     removeOne: `DELETE FROM ${table} WHERE organization_id = :organization_id AND id = :id`,
@@ -27,13 +27,12 @@ const ofSession = `(step_id, attempt) IN (SELECT step_id, attempt FROM attempt_e
 
 /** Statements that erase transcripts past their retention. */
 export const erasureStatements = {
-  /** Organizations whose longest-unused Session is due, after the mark up to which all were checked. */
-  organizationsOfOldSessions: `SELECT o.id, coalesce(e.updated, -1) AS mark
+  /** A page of organizations, each with its longest-unused Session after the mark up to which all were checked. */
+  organizationsOfOldSessions: `SELECT o.id, coalesce(e.updated, -1) AS mark, (SELECT s.updated_at
+      FROM sessions s WHERE s.organization_id = o.id AND s.${listed.sessions}
+        AND s.updated > coalesce(e.updated, -1) ORDER BY s.updated LIMIT 1) AS oldest
     FROM organizations o LEFT JOIN erasures e ON e.organization_id = o.id
-    WHERE (SELECT s.updated_at FROM sessions s
-      WHERE s.organization_id = o.id AND s.${listed.sessions} AND s.updated > coalesce(e.updated, -1)
-      ORDER BY s.updated LIMIT 1) < :before
-    ORDER BY o.id LIMIT :limit`,
+    WHERE o.id >= :from ORDER BY o.id LIMIT :limit`,
   sessionsInOrder: `SELECT ${sessionColumns.join(", ")} FROM sessions
     WHERE organization_id = :organization_id AND ${listed.sessions} AND updated > :mark
     ORDER BY updated LIMIT :limit`,

@@ -1,4 +1,10 @@
-import type { HeldContent, ResponseView, RetentionView, View } from "@tollgate/store-engine";
+import type {
+  DueOrganizations,
+  HeldContent,
+  ResponseView,
+  RetentionView,
+  View,
+} from "@tollgate/store-engine";
 import type { SqlDialect } from "../dialect.ts";
 import { counterFromRow, holdRows } from "../rows/budget-row.ts";
 import { claimFromRow, claimKeyToRow, claimNameFromRow } from "../rows/claim-row.ts";
@@ -119,15 +125,19 @@ function viewResponses({ get, all }: Reads): ResponseView {
 function viewRetention({ get, all }: Reads, stepsTable: string): Omit<RetentionView, "session"> {
   const oldSteps = retentionStatements(stepsTable);
   return {
-    organizationsOfOldSteps: (before, limit) =>
-      all(oldSteps.organizations, { before, limit }).map(idOf),
+    organizationsOfOldSteps(before, page) {
+      const rows = all(oldSteps.organizations, { before, ...page });
+      return dueIn(rows, { before, ...page }, idOf);
+    },
     oldSteps: (organizationId, before, limit) =>
       all(oldSteps.ids, { organization_id: organizationId, before, limit }).map(idOf),
-    organizationsOfOldSessions: (before, limit) =>
-      all(erasureStatements.organizationsOfOldSessions, { before, limit }).map((row) => ({
+    organizationsOfOldSessions(before, page) {
+      const rows = all(erasureStatements.organizationsOfOldSessions, { ...page });
+      return dueIn(rows, { before, ...page }, (row) => ({
         organizationId: idOf(row),
         mark: readRow(row).integer("mark"),
-      })),
+      }));
+    },
     sessionsInOrder: (organizationId, mark, limit) =>
       all(erasureStatements.sessionsInOrder, { organization_id: organizationId, mark, limit }).map(
         sessionRecordFromRow,
@@ -149,6 +159,20 @@ function viewRetention({ get, all }: Reads, stepsTable: string): Omit<RetentionV
         ...errors.map((row) => contentFromRow("error", row)),
       ];
     },
+  };
+}
+
+/** Those of a page's organizations whose oldest record is older than a time. */
+function dueIn<Due>(
+  rows: readonly unknown[],
+  { before, limit }: { readonly before: number; readonly limit: number },
+  fromRow: (row: unknown) => Due,
+): DueOrganizations<Due> {
+  const isDue = (row: unknown): boolean =>
+    (readRow(row).integerOrNull("oldest") ?? before) < before;
+  return {
+    due: rows.filter(isDue).map(fromRow),
+    next: rows.length < limit ? null : idOf(rows.at(-1)),
   };
 }
 
