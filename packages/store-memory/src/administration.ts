@@ -29,7 +29,14 @@ import {
   reconcile,
 } from "@tollgate/store-engine";
 import { mapPage, type Place, sortedPage } from "./page.ts";
-import type { AdminTokenRow, KeyRow, SecretRow, State, StepRow } from "./state.ts";
+import {
+  type AdminTokenRow,
+  type KeyRow,
+  organizationsAfter,
+  type SecretRow,
+  type State,
+  type StepRow,
+} from "./state.ts";
 
 export function createKeyRepository(state: State): KeyRepository {
   return {
@@ -70,10 +77,7 @@ export function createKeyRepository(state: State): KeyRepository {
       state.leaves.insert(change.leaf);
       return row.key;
     },
-    async organizations(after, limit) {
-      const later = [...state.salts.keys()].filter((id) => compareBytes(id, after) > 0);
-      return later.sort(compareBytes).slice(0, limit);
-    },
+    organizations: async (after, limit) => organizationsAfter(state, after, limit),
     async rotate({ organizationId, id, at, digest, prefix, oldSecretsEnd, check, leaf }) {
       const row = state.keys.get(organizationId, id);
       if (!row || row.key.prefix === "") return null;

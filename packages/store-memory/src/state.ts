@@ -465,3 +465,13 @@ export function copyResponse({
     input: new Uint8Array(response.input),
   };
 }
+
+/** Ids of organizations that ever had a key: the first ones after an id, in order. */
+export function organizationsAfter(
+  { salts }: State,
+  after: string,
+  limit: number,
+): readonly string[] {
+  const later = [...salts.keys()].filter((id) => compareBytes(id, after) > 0);
+  return later.sort(compareBytes).slice(0, limit);
+}

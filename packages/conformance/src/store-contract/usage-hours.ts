@@ -102,6 +102,34 @@ export function usageHourTests(test: ContractTest): void {
     expect(steps.map(({ attempts }) => attempts.at(-1)?.model)).toEqual(["own"]);
   });
 
+  test("names every organization that has Steps to fold, page by page", async ({
+    store,
+    intents,
+  }) => {
+    const others = ["b", "c", "d"].map((organizationId) => createIntents(organizationId));
+    for (const other of others) await store.keys.insert(other.key());
+    for (const owner of [intents, ...others])
+      await settle(store, owner, { hour: 1, model: "m", cost: 1 });
+    const read = async (until: number): Promise<readonly string[]> => {
+      const found: string[] = [];
+      for (let after: string | null = ""; after !== null; ) {
+        const query = { after, until, limit: 2 };
+        const page: Awaited<ReturnType<typeof store.usage.unfolded>> =
+          await store.usage.unfolded(query);
+        found.push(...page.organizations);
+        after = page.next;
+      }
+      return found;
+    };
+    expect(await read(start + 3 * hourMs)).toEqual(["acme", "b", "c", "d"]);
+    const query = { organizationId: "b" };
+    const { cursorOf } = await store.usage.steps(query, all);
+    await store.usage.add({ ...query, after: null, mark: cursorOf(0), hours: [] });
+    await settle(store, intents, { hour: 2, model: "m", cost: 1 });
+    // A store may name organizations without any, too.
+    expect(await read(start + 3 * hourMs)).toEqual(expect.arrayContaining(["acme", "c", "d"]));
+  });
+
   test("selects hours by time, page by page", async ({ store }) => {
     const hours = [0, 0, 1, 2, 3].flatMap((hour, at) =>
       hoursFor(`h${at}`, start + hour * hourMs, []),

@@ -324,6 +324,15 @@ export interface ResponseHistory extends Pick<StoredResponse, "sessionId" | "dat
  * after the mark as they were first recorded, plus the rows of their corrections, are the sums over all Steps.
  */
 export interface UsageRepository {
+  /**
+   * Looks at the next `limit` organizations, in the order of the UTF-8 bytes of their ids, and returns those that may have
+   * Steps after their mark that opened before `until`.
+   */
+  unfolded(query: {
+    readonly after: string;
+    readonly until: number;
+    readonly limit: number;
+  }): Promise<UnfoldedOrganizations>;
   /** The organization's mark; null if nothing was folded yet. */
   mark(organizationId: string): Promise<string | null>;
   /** The Steps after a cursor, oldest first. Without corrections. */
@@ -351,6 +360,13 @@ export interface UsageRepository {
     },
     paging: StorePaging,
   ): Promise<StorePage<UsageHour>>;
+}
+
+/** Organizations with Steps to fold. */
+export interface UnfoldedOrganizations {
+  readonly organizations: readonly string[];
+  /** The last organization it looked at; null if it was the last of all. */
+  readonly next: string | null;
 }
 
 /** Steps in the order of folding. */

@@ -19,7 +19,7 @@ interface FoldOptions {
 
 /** Steps are folded an hour after their own hour, so that a clock may be behind by less. */
 const lagMs = 3_600_000;
-const organizationsPerPage = 100;
+const organizationsPerPage = 500;
 
 /** The end of the hours that are folded now. */
 export function foldableUntil(now: number): number {
@@ -30,19 +30,25 @@ export function foldableUntil(now: number): number {
  * Folds the settled Steps of all organizations, oldest first. An open Step ends the folding of its organization until it is
  * settled. Several processes may fold at once: each Step is folded once.
  */
-export async function foldUsage(context: GatewayContext, options: FoldOptions): Promise<Folded> {
-  let [count, before] = [0, options.until];
+export async function foldUsage(
+  context: GatewayContext,
+  { until, isStopped }: FoldOptions,
+): Promise<Folded> {
+  let [count, before] = [0, until];
   for (let after = ""; ; ) {
-    const page = await context.store.keys.organizations(after, organizationsPerPage);
-    for (const organizationId of page) {
-      const folded = await foldOrganization(context, organizationId, options);
+    const limit = organizationsPerPage;
+    const { organizations, next } = await context.store.usage.unfolded({ after, until, limit });
+    for (const organizationId of organizations) {
+      const folded = await foldOrganization(context, organizationId, { until, isStopped });
       count += folded.count;
       before = Math.min(before, folded.before);
-      if (options.isStopped()) return { count, before: Number.NEGATIVE_INFINITY };
+      if (isStopped()) break;
+      // A store may answer and write without a turn of the event loop.
+      await yieldToEventLoop();
     }
-    after = page.at(-1) ?? "";
-    if (page.length < organizationsPerPage) return { count, before };
-    // A store may answer without a turn of the event loop.
+    if (isStopped()) before = Number.NEGATIVE_INFINITY;
+    if (isStopped() || next === null) return { count, before };
+    after = next;
     await yieldToEventLoop();
   }
 }

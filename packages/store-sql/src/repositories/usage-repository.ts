@@ -1,6 +1,7 @@
 import type { UsageRepository } from "@tollgate/core/store";
 import type { Conditions } from "../conditions.ts";
 import type { SqlDialect } from "../dialect.ts";
+import { listed } from "../index-conditions.ts";
 import { lists } from "../lists.ts";
 import { readRow } from "../rows/row-reader.ts";
 import { type UnfoldedPaths, unfoldedFromRow } from "../rows/summed-row.ts";
@@ -9,6 +10,17 @@ import { all, anyway, get, run, type ScriptDatabase } from "../script.ts";
 import { cursorAt, pageOf, selectPage } from "../select-page.ts";
 import { unfoldedSteps } from "../summary-page.ts";
 import { writes } from "../writes.ts";
+
+/**
+ * A page of organizations, each with its mark, and with the place of its last Step that opened before a time, which an index
+ * finds. So an organization in which nothing happened costs one look.
+ */
+const unfoldedOrganizations = ({ jsonArray }: SqlDialect): string => `SELECT o.id, m.mark,
+    (SELECT ${jsonArray(["opened_at", "sequence"])} FROM steps
+      WHERE organization_id = o.id AND ${listed.steps} AND opened_at < :until
+      ORDER BY opened_at DESC, sequence DESC LIMIT 1) AS last
+  FROM organizations o LEFT JOIN usage_marks m ON m.organization_id = o.id
+  WHERE o.id > :after ORDER BY o.id LIMIT :limit`;
 
 const statements = {
   /** The cursor of the last Step that is in the sums. */
@@ -28,7 +40,22 @@ export function createUsageRepository(
   conditions: Conditions,
 ): UsageRepository {
   const unfolded = unfoldedSteps(dialect);
+  const organizations = unfoldedOrganizations(dialect);
+  const hasUnfolded = (row: unknown): boolean => {
+    const last = readRow(row).jsonOrNull<readonly [number, number]>("last");
+    if (last === null) return false;
+    const [opened_at, sequence] = last;
+    return readRow(row).textOrNull("mark") !== cursorAt(unfolded, { opened_at, sequence });
+  };
   return {
+    async unfolded({ after, until, limit }) {
+      const rows = await database.read(() => all(organizations, { after, until, limit }));
+      const idOf = (row: unknown): string => readRow(row).text("id");
+      return {
+        organizations: rows.filter(hasUnfolded).map(idOf),
+        next: rows.length < limit ? null : idOf(rows.at(-1)),
+      };
+    },
     mark: (organizationId) =>
       database.read(function* () {
         const row = yield* get(statements.mark, { organization_id: organizationId });
