@@ -116,7 +116,7 @@ class StepExecution implements StepRun, Timed {
     this.#slot = context.timers.add(this, this.#deadlineAt);
     opened.open.runs({
       outputTokens: () => knownOutputTokens(this.attempt.planned.attempt, seenOf(this.attempt)),
-      stop: () => this.stop(stopped(this, "gateway_closed")),
+      stop: () => this.stop(gatewayClosed(this)),
     });
     if (call.signal.aborted) this.leave();
     else call.signal.addEventListener("abort", this.leave, { once: true });
@@ -301,7 +301,7 @@ class StepExecution implements StepRun, Timed {
     }
     if (now >= this.#deadlineAt) {
       this.#deadlineAt = never;
-      this.stop(stopped(this, "deadline"));
+      this.stop(deadlinePassed(this));
     }
     return Math.min(this.attempt.look(now), this.#deadlineAt, this.#drainedAt);
   }
@@ -365,17 +365,24 @@ function clientClosed(): ClientClosed {
   return new ClientClosed("the client left before its answer was complete");
 }
 
-const stopMessages = {
-  gateway_closed: "The gateway was closed before the answer was complete.",
-  deadline: "The provider did not complete its answer in time.",
-};
-
-/** The gateway stops a Step. It is known that no provider runs the call before it is sent, and in a backoff. */
-function stopped({ attempt, isUnsure }: StepRun, reason: keyof typeof stopMessages): ProviderError {
-  return new ProviderError(stopMessages[reason], {
-    reason,
-    delivery:
-      isUnsure || (attempt.host !== null && attempt.settlement === null) ? "unknown" : "not-sent",
-    timedOut: reason === "deadline",
+function gatewayClosed(run: StepRun): ProviderError {
+  return new ProviderError("The gateway was closed before the answer was complete.", {
+    reason: "gateway_closed",
+    delivery: deliveryOf(run),
   });
+}
+
+function deadlinePassed(run: StepRun): ProviderError {
+  return new ProviderError("The provider did not complete its answer in time.", {
+    reason: "deadline",
+    delivery: deliveryOf(run),
+    timedOut: true,
+  });
+}
+
+/** It is known that no provider runs the call before it is sent, and in a backoff. */
+function deliveryOf({ attempt, isUnsure }: StepRun): "unknown" | "not-sent" {
+  return isUnsure || (attempt.host !== null && attempt.settlement === null)
+    ? "unknown"
+    : "not-sent";
 }
