@@ -33,6 +33,24 @@ describe("usage as the AI SDK reports it", () => {
     });
   });
 
+  it.each([
+    [100, undefined, { prompt_tokens: 10, total_tokens: 130 }, 120],
+    [100, 0, { prompt_tokens: 10, total_tokens: 130 }, 120],
+    [100, 20, { prompt_tokens: 10, total_tokens: 130 }, 120],
+    // The AI SDK already added it, or the figures don't add up.
+    [120, 20, { prompt_tokens: 10, total_tokens: 130 }, 120],
+    [100, 10, { prompt_tokens: 10, total_tokens: 130 }, 100],
+    [100, 0, { prompt_tokens: 10, total_tokens: 105 }, 100],
+    [100, 0, { total_tokens: 130 }, 100],
+  ])(
+    "adds reasoning that only the total shows to %j with %j of it",
+    (total, reasoning, raw, all) => {
+      const inputTokens = { total: 10, noCache: 10, cacheRead: undefined, cacheWrite: undefined };
+      const outputTokens = { total, text: undefined, reasoning };
+      expect(usageReport({ inputTokens, outputTokens, raw })?.completionTokens).toBe(all);
+    },
+  );
+
   it("takes OpenRouter's cost from the raw usage, rounded up, with what a key of the operator's own paid", () => {
     const inputTokens = { total: 10, noCache: 10, cacheRead: undefined, cacheWrite: undefined };
     const costOf = (raw: JSONObject): number | undefined =>

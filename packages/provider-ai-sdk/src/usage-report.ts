@@ -18,7 +18,7 @@ export function usageReport(
   metadata: SharedV4ProviderMetadata = {},
 ): UsageReport | null {
   const promptTokens = count(inputTokens.total);
-  const completionTokens = count(outputTokens.total);
+  const completionTokens = withReasoning(outputTokens, promptTokens, raw);
   const cachedTokens = part(inputTokens.cacheRead, promptTokens);
   const uncached = promptTokens === undefined ? undefined : promptTokens - (cachedTokens ?? 0);
   const cacheWriteTokens = part(inputTokens.cacheWrite, uncached);
@@ -43,6 +43,24 @@ export function usageReport(
   } satisfies Readonly<Record<keyof UsageReport, number | string | undefined>>;
   const reported = Object.entries(report).filter(([, figure]) => figure !== undefined);
   return reported.length === 0 ? null : Object.fromEntries(reported);
+}
+
+/**
+ * The completion tokens with reasoning. xAI's and Gemini's endpoints for OpenAI's clients omit it from them, and Gemini's also
+ * from the details. The AI SDK passes that on, but the total of the raw usage shows it.
+ */
+function withReasoning(
+  { total, reasoning = 0 }: LanguageModelV4Usage["outputTokens"],
+  prompt: number | undefined,
+  { prompt_tokens, total_tokens }: Record<string, unknown>,
+): number | undefined {
+  const completion = count(total);
+  const all = count(total_tokens);
+  if (completion === undefined || all === undefined || prompt === undefined) return completion;
+  const missing = prompt_tokens === prompt ? all - prompt - completion : 0;
+  return missing > 0 && (reasoning === 0 || reasoning === missing)
+    ? completion + missing
+    : completion;
 }
 
 function tierOfMetadata(metadata: SharedV4ProviderMetadata): string | undefined {
