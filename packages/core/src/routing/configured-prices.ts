@@ -18,8 +18,6 @@ export function isPriceBook<Book extends Pick<PriceBook, "priceOf">>(
   return typeof prices.priceOf === "function";
 }
 
-const nothingKnown: ModelFacts = { maxOutputTokens: null, reasons: null };
-
 /** Asks each book in turn. For the price and for each fact, the first book that knows it wins. */
 export function firstPrice(books: readonly PriceBook[]): PriceBook {
   return {
@@ -31,7 +29,7 @@ export function firstPrice(books: readonly PriceBook[]): PriceBook {
       return null;
     },
     factsOf(model) {
-      let known: ModelFacts = nothingKnown;
+      let known: ModelFacts = noFacts;
       for (const book of books) {
         const { maxOutputTokens, reasons } = book.factsOf(model);
         known = {
@@ -67,7 +65,7 @@ export function tableBook(table: PriceTable): PriceBook {
   };
   return {
     priceOf: (model) => prices.get(nameOf(model)) ?? null,
-    factsOf: (model) => facts.get(nameOf(model)) ?? nothingKnown,
+    factsOf: (model) => facts.get(nameOf(model)) ?? noFacts,
   };
 }
 
