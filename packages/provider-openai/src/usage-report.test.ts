@@ -58,6 +58,15 @@ describe("usage as an upstream reports it", () => {
     for (const cost of [-1, -1e-10, 20_000, "0.1"]) expect(costOf(cost)).toBeUndefined();
   });
 
+  it("reads xAI's cost in its own unit, rounded up to a nanodollar", () => {
+    const costOf = (cost_in_usd_ticks: number): number | undefined =>
+      usageReport({ prompt_tokens: 1, cost_in_usd_ticks })?.costNanoUsd;
+    expect(costOf(37_756_000)).toBe(3_775_600);
+    expect(costOf(1)).toBe(1);
+    expect(costOf(0)).toBe(0);
+    expect(costOf(-1)).toBeUndefined();
+  });
+
   it("adds what the provider behind OpenRouter charges to the operator's own key", () => {
     const costOf = (usage: object): number | undefined =>
       usageReport({ prompt_tokens: 1, ...usage })?.costNanoUsd;
