@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { sizeOfMessages } from "./estimate.ts";
+import { estimateInput, sizeOfMessages } from "./estimate.ts";
 import type { Message } from "./message.ts";
 
 it("counts the ids of tool calls, which a client may make as long as texts", () => {
@@ -13,4 +13,13 @@ it("counts the ids of tool calls, which a client may make as long as texts", () 
   ];
   const bytes = (id: string): number => sizeOfMessages(conversation(id)).bytes;
   expect(bytes("ü".repeat(1_000)) - bytes("")).toBe(2 * 2_000);
+});
+
+it("counts the instructions that Claude adds for tools, which take up to 804 tokens", () => {
+  const tools = [{ name: "f" }];
+  const size = { bytes: 0, images: 0 };
+  const estimate = (given: typeof tools): number =>
+    estimateInput({ messages: [], tools: given }, size, 0);
+  expect(estimate(tools) - JSON.stringify(tools).length / 3).toBeGreaterThanOrEqual(804);
+  expect(estimate([])).toBe(0);
 });

@@ -5,6 +5,8 @@ import { stateBytes } from "./provider-state.ts";
 
 const bytesPerToken = 3;
 const tokensPerMessage = 8;
+/** Claude's own instructions on the use of tools, of 810 tokens. Other models have shorter ones. */
+const bytesForTools = 2_430;
 
 /** An upper estimate of the tokens in this many UTF-8 bytes of text, for holds and for usage that isn't reported. */
 export function tokensOfBytes(bytes: number): number {
@@ -34,19 +36,22 @@ export function sizeOfMessages(
 
 const nothing = { bytes: 0, images: 0 };
 
-/** Upper estimate of a request's prompt tokens: its messages, tools and schemas, 8 per message and a fixed cost per image. */
+/**
+ * Upper estimate of a request's prompt tokens: its messages, tools and schemas, 8 per message, 810 if it has tools, and a
+ * fixed cost per image.
+ */
 export function estimateInput(
   request: CompletionRequest,
   size: MessagesSize,
   imageTokens: number,
 ): number {
   let { bytes } = size;
-  if (request.tools) bytes += Buffer.byteLength(JSON.stringify(request.tools));
-  if (request.responseFormat?.type === "json_schema") {
+  if (request.tools?.length)
+    bytes += bytesForTools + Buffer.byteLength(JSON.stringify(request.tools));
+  if (request.responseFormat?.type === "json_schema")
     bytes += Buffer.byteLength(JSON.stringify(request.responseFormat));
-  }
-  const { length } = request.messages;
-  return tokensOfBytes(bytes) + tokensPerMessage * length + imageTokens * size.images;
+  const ofMessages = tokensPerMessage * request.messages.length;
+  return tokensOfBytes(bytes) + ofMessages + imageTokens * size.images;
 }
 
 /** Upper estimate of the tokens to embed: the ids themselves, or texts at the same rate as messages. */

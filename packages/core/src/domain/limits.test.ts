@@ -15,7 +15,7 @@ it("limits and deadlines have these defaults", () => {
       messages: 2_000,
       tools: 128,
       maxOutputTokens: 4_096,
-      imageTokens: 1_600,
+      imageTokens: 4_800,
       answerParts: 1_024,
       answerBytes: 2_097_152,
       upstreamEventBytes: 1_048_576,

@@ -18,7 +18,7 @@ export interface Limits {
   readonly tools: number;
   /** The output cap for a model without a known one, and the lowest cap that budgets can reduce a call to. In tokens. */
   readonly maxOutputTokens: number;
-  /** The estimate for one image. In tokens. */
+  /** The estimate for one image. In tokens. Most models take at most the default. */
   readonly imageTokens: number;
   /** Runs of text, reasoning or refusal in one answer, plus its tool calls, of which `tools` is the limit. */
   readonly answerParts: number;
@@ -69,7 +69,7 @@ export const defaultLimits: Limits = {
   messages: 2_000,
   tools: 128,
   maxOutputTokens: 4_096,
-  imageTokens: 1_600,
+  imageTokens: 4_800,
   answerParts: 1_024,
   answerBytes: 2_097_152,
   upstreamEventBytes: 1_048_576,

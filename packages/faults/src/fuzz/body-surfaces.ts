@@ -78,7 +78,7 @@ function prepare(request: CompletionRequest, stream: boolean): void {
   for (const message of request.messages)
     require(canonicalMessage(message).length > 0, "a message has no canonical form");
   const size = sizeOfMessages(request.messages);
-  const estimate = estimateInput(request, size, 1_600);
+  const estimate = estimateInput(request, size, 4_800);
   require(Number.isSafeInteger(estimate) && estimate >= 0, `the estimate is ${estimate}`);
   const { body, sha256 } = writeRequest({ upstreamName: "up", request, stream });
   const sent: unknown = JSON.parse(body.toString());
