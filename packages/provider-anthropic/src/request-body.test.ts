@@ -85,6 +85,13 @@ describe("every member of a request", () => {
     );
   });
 
+  it("refuses compaction, which costs a second call over the whole prompt", () => {
+    const edited = (type: string) => () =>
+      bodyOf({ anthropic: { contextManagement: { edits: [{ type }] } } });
+    expect(edited("compact_20260112")).toThrow("Compaction isn't supported.");
+    expect(edited("clear_tool_uses_20250919")).not.toThrow();
+  });
+
   it("has an output cap: the request's own, or else the one that budgets count", () => {
     expect(bodyOf({})["max_tokens"]).toBe(4_096);
     expect(bodyOf({ maxOutputTokens: 7 })["max_tokens"]).toBe(7);

@@ -10,6 +10,9 @@ import type {
 import {
   createBodyWriter,
   isObject,
+  itemsOf,
+  membersOf,
+  textOf,
   type WriteRequest,
   type WrittenCall,
 } from "@tollgate/provider-http";
@@ -131,9 +134,16 @@ function anthropicMembers({ anthropic }: CompletionRequest): object {
   };
 }
 
+/** Whether the API may summarize the conversation: another call over the whole prompt, which no hold covers. */
+function compacts({ anthropic }: CompletionRequest): boolean {
+  const edits = membersOf(anthropic?.contextManagement)["edits"];
+  return itemsOf(edits).some((edit) => textOf(membersOf(edit)["type"])?.startsWith("compact"));
+}
+
 /** Refuses what would change the form of the answer. Hints to the sampling are left out. */
 function refuseUnsupported(request: CompletionRequest): void {
   const { logprobs, topLogprobs, logitBias, responseFormat } = request;
+  if (compacts(request)) throw rejected("Compaction isn't supported.", "context_management");
   const refused = [
     logprobs === true && "logprobs",
     topLogprobs !== undefined && topLogprobs > 0 && "top_logprobs",
