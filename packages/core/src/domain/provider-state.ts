@@ -1,4 +1,4 @@
-import type { Json } from "../kernel/stable-json.ts";
+import { isList, isObject, type Json } from "../kernel/stable-json.ts";
 import { endsInHalf } from "../kernel/surrogates.ts";
 import type { ProviderState } from "./message.ts";
 import type { DroppedFields } from "./step.ts";
@@ -327,12 +327,4 @@ function joined(value: Collected): Json {
 
 function isText(value: Json | undefined): value is string {
   return typeof value === "string" && value !== "";
-}
-
-function isList(value: Json): value is readonly Json[] {
-  return Array.isArray(value);
-}
-
-function isObject(value: Json): value is { readonly [key: string]: Json | undefined } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

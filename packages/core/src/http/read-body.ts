@@ -5,6 +5,7 @@ import { unlessAborted } from "../kernel/bounded-wait.ts";
 import { addChunk } from "../kernel/byte-chunks.ts";
 import { type AfterReads, isLarge, yieldToEventLoop } from "../kernel/event-loop.ts";
 import { guardJson, type JsonFaultKind, rawNumber } from "../kernel/json-guard.ts";
+import { isObject } from "../kernel/stable-json.ts";
 import type { GatewayRequest, RequestHeaders } from "./gateway-request.ts";
 import { requireJsonBody } from "./headers.ts";
 
@@ -137,7 +138,7 @@ function parse(text: string): unknown {
 
 function bodyOf(value: unknown, text: string): object {
   if (text.includes(numberMark)) orInvalid(() => restoreNumbers(value), text);
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  if (isObject(value)) return value;
   throw invalid("The request body must be a JSON object.");
 }
 

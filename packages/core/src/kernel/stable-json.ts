@@ -10,7 +10,7 @@ export type Json =
 /** JSON with object keys in code unit order and no spaces: equal values have equal bytes (RFC 8785). */
 export function stableJson(value: Json): string {
   if (value === null || typeof value !== "object") return JSON.stringify(value);
-  if (isArray(value)) return `[${value.map(stableJson).join(",")}]`;
+  if (isList(value)) return `[${value.map(stableJson).join(",")}]`;
   const members = Object.keys(value)
     .sort()
     .flatMap((key) => {
@@ -20,6 +20,12 @@ export function stableJson(value: Json): string {
   return `{${members.join(",")}}`;
 }
 
-function isArray(value: Json): value is readonly Json[] {
+/** Whether JSON is an object: neither null nor a list. */
+export function isObject(value: unknown): value is { readonly [key: string]: Json | undefined } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Whether JSON is a list. */
+export function isList(value: Json | undefined): value is readonly Json[] {
   return Array.isArray(value);
 }

@@ -15,7 +15,7 @@ import {
   type StateFields,
 } from "../domain/provider-state.ts";
 import type { DroppedFields } from "../domain/step.ts";
-import type { Json } from "../kernel/stable-json.ts";
+import { isList, isObject, type Json } from "../kernel/stable-json.ts";
 import { canonicalMessage } from "./canonical-message.ts";
 import { isSealed, mapOpaque, type StateSeal, sealFields } from "./state-seal.ts";
 
@@ -375,12 +375,4 @@ function summaryOf(summary: Json | undefined): readonly string[] {
   return summary.flatMap((part) =>
     isObject(part) && typeof part["text"] === "string" ? part["text"] : [],
   );
-}
-
-function isList(value: Json | undefined): value is readonly Json[] {
-  return Array.isArray(value);
-}
-
-function isObject(value: Json): value is { readonly [key: string]: Json | undefined } {
-  return typeof value === "object" && value !== null && !isList(value);
 }

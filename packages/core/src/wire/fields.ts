@@ -1,7 +1,7 @@
 import type { ProviderState } from "../domain/message.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { isLongNumber } from "../kernel/json-guard.ts";
-import type { Json } from "../kernel/stable-json.ts";
+import { isObject, type Json } from "../kernel/stable-json.ts";
 import {
   type BodySchema,
   memberPath,
@@ -100,10 +100,6 @@ export const anyObject: Reader<JsonObject> = withSchema(
   },
   () => ({ type: "object" }),
 );
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 /**
  * Reads an object by its fields, in their order. Before that, other members are refused, or dropped and counted. A null

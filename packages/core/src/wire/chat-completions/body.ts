@@ -1,7 +1,7 @@
 import { type Completion, textOfKind } from "../../domain/completion.ts";
 import type { ReasoningField } from "../../domain/completion-event.ts";
 import type { Usage } from "../../domain/usage.ts";
-import type { Json } from "../../kernel/stable-json.ts";
+import { isObject, type Json } from "../../kernel/stable-json.ts";
 import type { ChatCompletionHead } from "./head.ts";
 import { usageObject } from "./usage-object.ts";
 
@@ -71,8 +71,4 @@ function joinLists(pieces: readonly Json[], name: string): Json {
     return Array.isArray(list) ? list : [];
   });
   return joined.length === 0 ? null : joined;
-}
-
-function isObject(value: Json): value is { readonly [key: string]: Json } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

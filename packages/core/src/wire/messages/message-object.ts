@@ -2,7 +2,7 @@ import type { Completion, CompletionPart } from "../../domain/completion.ts";
 import type { FinishReason, Refusal } from "../../domain/completion-event.ts";
 import { tierOf } from "../../domain/service-tier.ts";
 import type { Usage } from "../../domain/usage.ts";
-import type { Json } from "../../kernel/stable-json.ts";
+import { isObject, type Json } from "../../kernel/stable-json.ts";
 
 /** The members of a message that are known before its content. */
 export interface MessageHead {
@@ -169,7 +169,7 @@ function inputText(text: string): string {
   if (text.trim() === "") return "{}";
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return text;
+    if (isObject(value)) return text;
   } catch {
     // Falls through to the text itself.
   }

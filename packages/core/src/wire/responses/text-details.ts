@@ -1,5 +1,5 @@
 import type { TextDetails } from "../../domain/completion.ts";
-import type { Json } from "../../kernel/stable-json.ts";
+import { isObject, type Json } from "../../kernel/stable-json.ts";
 
 interface TokenLogprob {
   readonly token: string;
@@ -82,8 +82,4 @@ function listIn(value: Json, name: string): readonly Json[] {
 
 function memberOf(value: Json, name: string): Json | undefined {
   return isObject(value) ? value[name] : undefined;
-}
-
-function isObject(value: Json): value is { readonly [key: string]: Json } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
