@@ -194,37 +194,35 @@ it("finds the Steps of dead processes although one of them is damaged (F54)", as
   expect(await lapsed(first.next, 1)).toMatchObject({ steps, damaged: [] });
 });
 
-it("recovers all other Steps at once although one of them is damaged (F54)", async () => {
-  const client = openClient(temporaryFile());
-  const store = sqliteStore({ client });
-  await store.migrate();
-  await insertKey(store);
-  const ids = Array.from({ length: 250 }, (_, at) => `step ${at}`);
-  await Promise.all(ids.map((id) => store.openStep(stepIntent(id))));
-  client.exec(`UPDATE steps SET attempt_start = '{"a' WHERE id = 'step 0'`);
-  const { gateway } = await createTestGateway({ store });
-  onTestFinished(() => gateway.close());
-  await expect(gateway.recover()).rejects.toThrow();
-  const open = client.prepare("SELECT id FROM steps WHERE outcome = 'open'").all();
-  expect(open).toEqual([{ id: "step 0" }]);
-});
+const aPage = Array.from({ length: 100 }, (_, at) => `step ${at}`);
 
-it("recovers all other Steps at once although a page of them can't be settled (F54)", async () => {
+it.each([
+  [
+    "one of them is damaged",
+    [`UPDATE steps SET attempt_start = '{"a' WHERE id = 'step 0'`],
+    ["step 0"],
+  ],
+  [
+    "a page of them can't be settled",
+    aPage.map((id) => `DELETE FROM sessions WHERE id = 'session of ${id}'`),
+    aPage,
+  ],
+])("recovers all other Steps at once although %s (F54)", async (_, damages, left) => {
   const client = openClient(temporaryFile());
   const store = sqliteStore({ client });
   await store.migrate();
   await insertKey(store);
   const ids = Array.from({ length: 250 }, (_, at) => `step ${at}`);
   await Promise.all(ids.map((id) => store.openStep(stepIntent(id))));
-  const lost = ids.slice(0, 100);
-  for (const id of lost) client.exec(`DELETE FROM sessions WHERE id = 'session of ${id}'`);
+  for (const damage of damages) client.exec(damage);
+  // The first store remembers its Sessions.
   const reopened = sqliteStore({ client });
   const { gateway } = await createTestGateway({ store: reopened });
   onTestFinished(() => gateway.close());
   await expect(gateway.recover()).rejects.toThrow("The store failed");
   const text = "SELECT id FROM steps WHERE outcome = 'open' ORDER BY sequence";
   const open = client.prepare(text).all();
-  expect(open.map(({ id }) => id)).toEqual(lost);
+  expect(open.map(({ id }) => id)).toEqual(left);
 });
 
 it("stops admitting when the open file is removed, and does not create it again (F32)", async () => {
