@@ -1,5 +1,7 @@
 import type {
+  JSONObject,
   JSONSchema7,
+  JSONValue,
   LanguageModelV4CallOptions,
   LanguageModelV4FunctionTool,
   LanguageModelV4ToolChoice,
@@ -152,13 +154,6 @@ function merged(
   return Object.fromEntries(vendors.map((name) => [name, { ...ours[name], ...theirs[name] }]));
 }
 
-/** The names under which the AI SDK's providers for Claude read a thinking budget, and its member. */
-const thinkingOptions = [
-  ["anthropic", "thinking"],
-  ["amazonBedrock", "reasoningConfig"],
-  ["bedrock", "reasoningConfig"],
-] as const;
-
 /** Models of Claude that know a thinking budget but no adaptive thinking. */
 const olderClaude =
   /claude-(?:[123]|instant|(?:opus|sonnet|haiku)-4(?:-[0-5])?(?:-\d{8})?(?:$|[@:]|-v\d))/;
@@ -166,64 +161,122 @@ const olderClaude =
 /** The share of the output limit that each effort may think with. */
 const shares = { minimal: 0.1, low: 0.2, medium: 0.5, high: 0.8, xhigh: 0.95, max: 0.95 };
 
-function isEffort(reasoning: string): reasoning is keyof typeof shares {
-  return Object.hasOwn(shares, reasoning);
+function shareOf(effort: unknown): number {
+  return typeof effort === "string" && isEffort(effort) ? shares[effort] : 0;
+}
+
+function isEffort(effort: string): effort is keyof typeof shares {
+  return Object.hasOwn(shares, effort);
 }
 
 /** The smallest budget that Claude takes, and the AI SDK's default. */
 const minBudget = 1_024;
+
+/** The least that a model of Claude with a budget can write. The AI SDK lowers a larger limit to the model's own. */
+const modelLimit = 32_000;
+
+/** A model as its AI SDK provider names it. */
+interface NamedModel {
+  readonly provider: string;
+  readonly name: string;
+  /** Whether it has the older version of the specification, which has no reasoning effort. */
+  readonly isOlder: boolean;
+}
 
 /**
  * The settings with which Claude and Nova keep to the output limit. The AI SDK adds Claude's thinking budget to the limit,
  * and computes it from the most that the model can write, so an answer could cost far more than its hold. For a high effort
  * of Nova, it leaves out the limit.
  */
-export function withinLimit(
-  settings: Settings,
-  { provider, name, isOlder }: { provider: string; name: string; isOlder: boolean },
-): Settings {
-  const { maxOutputTokens: limit, providerOptions = {}, reasoning, ...rest } = settings;
-  if (limit === undefined || !/anthropic|bedrock/i.test(provider)) return settings;
-  const own = configuredThinking(providerOptions);
-  if (own !== undefined) {
-    if (own >= limit)
-      throw rejected("The thinking budget is larger than the output limit.", {
-        param: "max_tokens",
-      });
-    return { ...settings, maxOutputTokens: limit - own };
-  }
-  if (isOlder || reasoning === undefined) return settings;
-  const share = isEffort(reasoning) ? shares[reasoning] : 0;
-  if (name.includes("amazon.nova-2-lite") && share > shares.medium)
-    return { ...settings, reasoning: "medium" };
-  if (share === 0 || !olderClaude.test(name)) return settings;
-  const budgetTokens = Math.max(minBudget, Math.floor(limit * share));
-  // A limit without room for the smallest budget leaves no room to think.
-  if (budgetTokens >= limit) return { ...rest, maxOutputTokens: limit, providerOptions };
-  const thinking = { type: "enabled", budgetTokens };
+export function withinLimit(settings: Settings, model: NamedModel): Settings {
+  const isAnthropic = /anthropic/i.test(model.provider);
+  if (settings.maxOutputTokens === undefined) return settings;
+  if (isAnthropic) return claudeWithin(settings, model, thinkingOf(settings, "anthropic"));
+  if (!/bedrock/i.test(model.provider)) return settings;
+  const thinking = thinkingOf(settings, "amazonBedrock");
+  if (model.name.includes("amazon.nova-2-lite")) return novaWithin(settings, thinking);
+  const isProfile = model.name.includes(":application-inference-profile/");
+  // The AI SDK treats a profile as Claude if it has a budget.
+  const isClaude = model.name.includes("anthropic") || (isProfile && thinking.budget > 0);
+  return isClaude ? claudeWithin(settings, model, thinking) : settings;
+}
+
+/** The configured options on thinking. */
+interface ConfiguredThinking {
+  /** The tokens that the AI SDK adds to the output limit; 0 for none. */
+  readonly budget: number;
+  /** Whether they decide how to think, whatever the request's effort. */
+  readonly isDecided: boolean;
+  readonly effort: JSONValue | undefined;
+  /** The options with more members on thinking. */
+  with(members: JSONObject): SharedV4ProviderOptions;
+}
+
+function thinkingOf(
+  { providerOptions = {} }: Settings,
+  vendor: "anthropic" | "amazonBedrock",
+): ConfiguredThinking {
+  const isBedrock = vendor === "amazonBedrock";
+  const member = isBedrock ? "reasoningConfig" : "thinking";
+  const given = providerOptions[vendor] ?? (isBedrock ? providerOptions["bedrock"] : {}) ?? {};
+  const own = objectOf(given[member]);
+  // Bedrock's provider has no default budget: it computes one from the effort.
+  const { type, budgetTokens = isBedrock ? 0 : minBudget } = own;
+  const budget = type === "enabled" && typeof budgetTokens === "number" ? budgetTokens : 0;
+  const isOther = type !== undefined && type !== "enabled";
   return {
-    ...rest,
-    maxOutputTokens: limit - budgetTokens,
-    providerOptions: {
+    budget,
+    isDecided: budget > 0 || isOther || (!isBedrock && given["effort"] !== undefined),
+    effort: own["maxReasoningEffort"],
+    with: (members) => ({
       ...providerOptions,
-      anthropic: { ...providerOptions["anthropic"], thinking },
-      amazonBedrock: {
-        ...(providerOptions["amazonBedrock"] ?? providerOptions["bedrock"]),
-        reasoningConfig: thinking,
-      },
-    },
+      [vendor]: { ...given, [member]: { ...own, ...members } },
+    }),
   };
 }
 
-/** The tokens that the configured options add to the output limit; 0 for none. Undefined if they don't mention thinking. */
-function configuredThinking(providerOptions: SharedV4ProviderOptions): number | undefined {
-  for (const [name, member] of thinkingOptions) {
-    const thinking = providerOptions[name]?.[member];
-    if (typeof thinking !== "object" || thinking === null || !("type" in thinking)) continue;
-    const { type, budgetTokens = minBudget } = thinking;
-    return type === "enabled" && typeof budgetTokens === "number" ? budgetTokens : 0;
-  }
-  return undefined;
+function claudeWithin(
+  settings: Settings,
+  { name, isOlder }: NamedModel,
+  { budget, isDecided, with: optionsWith }: ConfiguredThinking,
+): Settings {
+  const { maxOutputTokens: limit = 0, reasoning, ...rest } = settings;
+  if (budget > 0 && budget >= limit)
+    throw rejected("The thinking budget is larger than the output limit.", { param: "max_tokens" });
+  if (isDecided) return { ...settings, maxOutputTokens: limit - budget };
+  const share = isOlder ? 0 : shareOf(reasoning);
+  // The AI SDK gives a budget to a model that it doesn't know, too.
+  const hasBudget = olderClaude.test(name) || !name.includes("claude-");
+  if (share === 0 || !hasBudget) return settings;
+  const budgetTokens = Math.max(minBudget, Math.floor(Math.min(limit, modelLimit) * share));
+  // A limit without room for the smallest budget leaves no room to think.
+  if (budgetTokens >= limit) return { ...rest, maxOutputTokens: limit };
+  return {
+    ...rest,
+    maxOutputTokens: limit - budgetTokens,
+    providerOptions: optionsWith({ type: "enabled", budgetTokens }),
+  };
+}
+
+function novaWithin(
+  settings: Settings,
+  { effort, with: optionsWith }: ConfiguredThinking,
+): Settings {
+  const isTooHigh = (asked: unknown): boolean => shareOf(asked) > shares.medium;
+  const own = isTooHigh(effort) ? optionsWith({ maxReasoningEffort: "medium" }) : undefined;
+  return {
+    ...settings,
+    ...(isTooHigh(settings.reasoning) ? { reasoning: "medium" } : {}),
+    ...(own ? { providerOptions: own } : {}),
+  };
+}
+
+function objectOf(value: JSONValue | undefined): JSONObject {
+  return isObject(value) ? value : {};
+}
+
+function isObject(value: JSONValue | undefined): value is JSONObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Removes undefined members: the AI SDK's types distinguish absent from undefined. */

@@ -204,6 +204,51 @@ describe("the output limit of a model that thinks", () => {
     });
   });
 
+  it("leaves room to answer if the limit is larger than the model's own", async () => {
+    const { body } = await limitAt("anthropic", { maxOutputTokens: 64_000 }, {}, "claude-opus-4-1");
+    expect(body.max_tokens).toBe(32_000);
+    expect(body.thinking.budget_tokens).toBeLessThan(32_000);
+  });
+
+  it("includes the budget of a model that the AI SDK doesn't know", async () => {
+    const { body } = await limitAt("anthropic", {}, {}, "production");
+    expect(body).toMatchObject({
+      max_tokens: 5_000,
+      thinking: { type: "enabled", budget_tokens: 4_000 },
+    });
+  });
+
+  it("is left to a configured effort", async () => {
+    const options: AiSdkOptions = { providerOptions: () => ({ anthropic: { effort: "low" } }) };
+    const { body } = await limitAt("anthropic", {}, options, "claude-opus-4-5");
+    expect(body).toMatchObject({ max_tokens: 5_000, output_config: { effort: "low" } });
+    expect(body.thinking).toBeUndefined();
+  });
+
+  it.each([
+    ["low", "low"],
+    ["high", "medium"],
+  ])("is kept by Nova with a configured effort of %s", async (given, sent) => {
+    const reasoningConfig = { type: "enabled", maxReasoningEffort: given };
+    const options = { providerOptions: () => ({ amazonBedrock: { reasoningConfig } }) };
+    const over = { maxOutputTokens: 1_000 };
+    const { body } = await limitAt("bedrock", over, options, "us.amazon.nova-2-lite-v1:0");
+    expect(body).toMatchObject({
+      inferenceConfig: { maxTokens: 1_000 },
+      additionalModelRequestFields: { reasoningConfig: { maxReasoningEffort: sent } },
+    });
+  });
+
+  it("includes the budget that Bedrock computes for a configured option without one", async () => {
+    const reasoningConfig = { type: "enabled" };
+    const options = { providerOptions: () => ({ bedrock: { reasoningConfig } }) };
+    const { body } = await limitAt("bedrock", {}, options);
+    expect(body).toMatchObject({
+      inferenceConfig: { maxTokens: 5_000 },
+      additionalModelRequestFields: { thinking: { type: "enabled", budget_tokens: 4_000 } },
+    });
+  });
+
   it("leaves no thinking if the smallest budget doesn't fit", async () => {
     const { body } = await limitAt("anthropic", { maxOutputTokens: 1_024 });
     expect(body).toMatchObject({ max_tokens: 1_024 });
