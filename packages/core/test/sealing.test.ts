@@ -105,6 +105,29 @@ describe.each(stores)("evidence on %s", (_, open) => {
     ]);
   });
 
+  it("is verified while its log grows for longer than leaves may wait", async () => {
+    const store = open();
+    let grow = async (): Promise<void> => {};
+    const leaves: Store["checkpoints"]["leaves"] = async (log, paging) => {
+      const growOnce = grow;
+      grow = async () => {};
+      await growOnce();
+      return store.checkpoints.leaves(log, paging);
+    };
+    const { gateway, clock, chat } = await sealing({
+      store: { ...store, checkpoints: { ...store.checkpoints, leaves } },
+    });
+    await gateway.fetch(chat());
+    await gateway.evidence.seal();
+    grow = async () => {
+      await clock.advance("2m");
+      await gateway.fetch(chat());
+    };
+    expect(await gateway.evidence.verify({ organizationId })).toMatchObject([
+      { size: 3, checkpoints: 1, problem: null },
+    ]);
+  });
+
   it("is sealed densely by two gateways at once", async () => {
     const store = open();
     const one = await sealing({ store });

@@ -192,7 +192,8 @@ async function* allLogs({ store }: Pick<GatewayContext, "store">): AsyncGenerato
 /** Leaves written before or after these times should be sealed. */
 interface DueTimes {
   readonly from: number;
-  readonly to: number;
+  /** Later, the longer the logs are read, because they grow meanwhile. */
+  to(): number;
 }
 
 /**
@@ -206,7 +207,8 @@ async function dueTimes(context: GatewayContext): Promise<DueTimes> {
   const now = clock.now();
   let sealedAt = sequencer?.sealedUpTo() ?? 0;
   for await (const owner of allLogs(context)) sealedAt = Math.max(sealedAt, owner.sealedAt ?? 0);
-  return { from: (sealedAt === 0 ? now : Math.min(sealedAt, now)) - wait, to: now + wait };
+  const from = (sealedAt === 0 ? now : Math.min(sealedAt, now)) - wait;
+  return { from, to: () => clock.now() + wait };
 }
 
 interface Trust {
@@ -259,7 +261,8 @@ function verifyOne(
         const found: LeavesOutside = await checkpoints.outside({
           organizationId,
           size,
-          ...due,
+          from: due.from,
+          to: due.to(),
           after,
           limit: placesPerPage,
         });
