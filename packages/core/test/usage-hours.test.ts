@@ -1,5 +1,5 @@
 import { createRandomIds, type StepFilter, type SummaryDimension } from "@tollgate/core";
-import { type Store, usageDetails, usageHours } from "@tollgate/core/store";
+import { type Store, type Sweep, usageDetails, usageHours } from "@tollgate/core/store";
 import { memoryStore } from "@tollgate/store-memory";
 import { createTestGateway, type ManualClock, manualClock } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
@@ -103,6 +103,30 @@ describe.each(stores)("sums by hour on %s", (name, open) => {
     expect((await gateway.steps.list({ organizationId })).data).toEqual([]);
     expect(await gateway.steps.summarize({ organizationId }, ["model", "key"])).toEqual(before);
     expect(before[0]?.steps).toBe(3);
+  });
+
+  it("keep Steps that aren't added yet when the gateway closes", async () => {
+    const store = open();
+    const swept: Sweep[] = [];
+    const closing = Promise.withResolvers<void>();
+    const unfolded: Store["usage"]["unfolded"] = (query) => {
+      closing.resolve();
+      return store.usage.unfolded(query);
+    };
+    const sweep: Store["steps"]["sweep"] = (request) => {
+      swept.push(request);
+      return store.steps.sweep(request);
+    };
+    const clock = manualClock();
+    const { gateway, chat } = await createTestGateway({
+      store: { ...store, usage: { ...store.usage, unfolded }, steps: { ...store.steps, sweep } },
+      clock,
+      retention: { activity: "30s" },
+    });
+    await (await gateway.fetch(chat())).text();
+    const closed = closing.promise.then(() => gateway.close());
+    await clock.until(closed);
+    expect(swept).toEqual([]);
   });
 
   it("wait for open Steps, and neither lose nor repeat a Step of several processes (A3)", async () => {

@@ -7,7 +7,7 @@ import type { GatewayContext } from "./context.ts";
 /** The result of folding Steps into sums by hour. */
 interface Folded {
   readonly count: number;
-  /** Every Step that opened before this time is folded. */
+  /** Every Step that opened before this time is folded, unless the folding was stopped. */
   readonly before: number;
 }
 
@@ -46,7 +46,6 @@ export async function foldUsage(
       // A store may answer and write without a turn of the event loop.
       await yieldToEventLoop();
     }
-    if (isStopped()) before = Number.NEGATIVE_INFINITY;
     if (isStopped() || next === null) return { count, before };
     after = next;
     await yieldToEventLoop();

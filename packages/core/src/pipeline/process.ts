@@ -533,6 +533,7 @@ async function sweepAll(context: GatewayContext, isStopped: () => boolean): Prom
       // The sums of removed Steps stay, so no Step is removed before it is folded.
       const until = context.clock.now() - retention.activity;
       const { before } = await orUnavailable(foldUsage(context, { until, isStopped }));
+      if (isStopped()) return 0;
       return sweepInChunks(retention.activity, (sweep) => {
         const request = { ...sweep, keep: Math.max(sweep.keep, sweep.at - before) };
         return store.steps.sweep({
