@@ -1,6 +1,6 @@
 import { isOpaqueField, isOpaqueMember, type StateFields } from "../domain/provider-state.ts";
 import { hmacKey, hmacSha256, sameDigest } from "../kernel/digest.ts";
-import type { Json } from "../kernel/stable-json.ts";
+import { isList, type Json } from "../kernel/stable-json.ts";
 
 /**
  * Seals state that only a provider can read before it is sent to the client, and opens it when it comes back. A client can
@@ -104,8 +104,4 @@ export function sealFields(seal: StateSeal, origin: string, fields: StateFields)
       mapOpaque(name, value, (text) => seal.seal(origin, text)) ?? null,
     ]),
   );
-}
-
-function isList(value: Json): value is readonly Json[] {
-  return Array.isArray(value);
 }

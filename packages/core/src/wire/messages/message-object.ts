@@ -2,7 +2,7 @@ import type { Completion, CompletionPart } from "../../domain/completion.ts";
 import type { FinishReason, Refusal } from "../../domain/completion-event.ts";
 import { tierOf } from "../../domain/service-tier.ts";
 import type { Usage } from "../../domain/usage.ts";
-import { isObject, type Json } from "../../kernel/stable-json.ts";
+import { isList, isObject, type Json } from "../../kernel/stable-json.ts";
 
 /** The members of a message that are known before its content. */
 export interface MessageHead {
@@ -117,7 +117,7 @@ export interface SignedBlock {
 
 /** Reads an entry of `thinking_blocks`, whole or a piece; null for anything else. */
 export function signedBlock(entry: Json): SignedBlock | null {
-  if (typeof entry !== "object" || entry === null || isList(entry)) return null;
+  if (!isObject(entry)) return null;
   const { type, index, thinking, signature, data } = entry;
   const place = typeof index === "number" ? index : 0;
   if (type === "redacted_thinking" && typeof data === "string")
@@ -178,8 +178,4 @@ function inputText(text: string): string {
 
 function textOf(value: Json | undefined): string {
   return typeof value === "string" ? value : "";
-}
-
-function isList(value: Json): value is readonly Json[] {
-  return Array.isArray(value);
 }
