@@ -51,7 +51,7 @@ describe("usage as the AI SDK reports it", () => {
     },
   );
 
-  it("takes OpenRouter's cost from the raw usage, rounded up, with what a key of the operator's own paid", () => {
+  it("takes the cost from the raw usage, rounded up, with what a key of the operator's own paid", () => {
     const inputTokens = { total: 10, noCache: 10, cacheRead: undefined, cacheWrite: undefined };
     const costOf = (raw: JSONObject): number | undefined =>
       usageReport({ inputTokens, outputTokens: output, raw })?.costNanoUsd;
@@ -59,6 +59,8 @@ describe("usage as the AI SDK reports it", () => {
     expect(costOf({ cost: 0.000368968443, is_byok: false, cost_details })).toBe(368_969);
     expect(costOf({ cost: 0.1 + 0.2 })).toBe(300_000_000);
     expect(costOf({ cost: 0.0018, is_byok: true, cost_details })).toBe(37_879_500);
+    // xAI's unit.
+    expect(costOf({ cost_in_usd_ticks: 37_756_001 })).toBe(3_775_601);
     for (const raw of [{ cost: 0, is_byok: true }, { cost: -1 }, { cost: "1" }, { cost: 20_000 }])
       expect(costOf(raw)).toBeUndefined();
   });

@@ -7,9 +7,6 @@ import {
 } from "@tollgate/core/provider";
 import { isObject, type JsonObject, membersOf, tierIn, tokenCount } from "@tollgate/provider-http";
 
-/** xAI reports its cost in this part of a dollar. */
-const ticksPerUsd = 10_000_000_000;
-
 /**
  * Converts an upstream's `usage` to one format: details are parts of the prompt and completion tokens. Negative, invalid
  * and absurd numbers, and details larger than their total, are treated as missing. `serviceTier` is the one of the answer.
@@ -17,10 +14,7 @@ const ticksPerUsd = 10_000_000_000;
 export function usageReport(usage: Json | undefined, serviceTier?: Json): UsageReport | null {
   const members = isObject(usage) ? usage : {};
   const { promptTokens, completionTokens, ...details } = tokens(members);
-  const ticks = members["cost_in_usd_ticks"];
-  const costNanoUsd = reportedCost(
-    typeof ticks === "number" ? { cost: ticks / ticksPerUsd } : members,
-  );
+  const costNanoUsd = reportedCost(members);
   const tier = tierIn(serviceTier) ?? tierIn(members["service_tier"]);
   const report: Report = details;
   if (promptTokens !== undefined) report.promptTokens = promptTokens;

@@ -52,13 +52,17 @@ export function isTokenCount(value: unknown): value is number {
 /** No call costs more, in nanodollars. A larger cost is an error of the provider. */
 export const maxPlausibleCost = 10_000 * NANO_PER_USD;
 
+/** xAI reports its cost in this part of a dollar. */
+const ticksPerUsd = 10_000_000_000;
+
 /**
  * The cost of a call in nanodollars, rounded up, in the `usage` of an upstream that reports one. If OpenRouter used a key of
  * the operator's own for the provider behind it, `cost` is only its fee, and what that provider charges is a figure apart.
  * Undefined if a figure is missing, negative or above 10,000 US dollars.
  */
 export function reportedCost(usage: Readonly<Record<string, unknown>>): number | undefined {
-  const charged = nanoUsd(usage["cost"]);
+  const ticks = usage["cost_in_usd_ticks"];
+  const charged = nanoUsd(typeof ticks === "number" ? ticks / ticksPerUsd : usage["cost"]);
   if (usage["is_byok"] !== true || charged === undefined) return charged;
   const apart = nanoUsd(Object(usage["cost_details"])["upstream_inference_cost"]);
   return apart === undefined ? undefined : charged + apart;
