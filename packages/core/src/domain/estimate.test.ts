@@ -23,3 +23,10 @@ it("counts the instructions that Claude adds for tools, which take up to 804 tok
   expect(estimate(tools) - JSON.stringify(tools).length / 3).toBeGreaterThanOrEqual(804);
   expect(estimate([])).toBe(0);
 });
+
+it("counts them for a schema, too, which older models of Claude get as a tool", () => {
+  const responseFormat = { type: "json_schema", name: "answer" } as const;
+  const size = { bytes: 0, images: 0 };
+  const estimate = estimateInput({ messages: [], responseFormat }, size, 0);
+  expect(estimate - JSON.stringify(responseFormat).length / 3).toBeGreaterThanOrEqual(804);
+});

@@ -5,7 +5,7 @@ import { stateBytes } from "./provider-state.ts";
 
 const bytesPerToken = 3;
 const tokensPerMessage = 8;
-/** Claude's own instructions on the use of tools, of 810 tokens. Other models have shorter ones. */
+/** Claude's own instructions on tools or a schema, of 810 tokens. Other models have shorter ones. */
 const bytesForTools = 2_430;
 
 /** An upper estimate of the tokens in this many UTF-8 bytes of text, for holds and for usage that isn't reported. */
@@ -37,8 +37,8 @@ export function sizeOfMessages(
 const nothing = { bytes: 0, images: 0 };
 
 /**
- * Upper estimate of a request's prompt tokens: its messages, tools and schemas, 8 per message, 810 if it has tools, and a
- * fixed cost per image.
+ * Upper estimate of a request's prompt tokens: its messages, tools and schemas, 8 per message, 810 if it has tools or a
+ * schema, and a fixed cost per image.
  */
 export function estimateInput(
   request: CompletionRequest,
@@ -46,10 +46,11 @@ export function estimateInput(
   imageTokens: number,
 ): number {
   let { bytes } = size;
-  if (request.tools?.length)
-    bytes += bytesForTools + Buffer.byteLength(JSON.stringify(request.tools));
-  if (request.responseFormat?.type === "json_schema")
-    bytes += Buffer.byteLength(JSON.stringify(request.responseFormat));
+  const { tools, responseFormat: format } = request;
+  // Models without structured output get the schema as a tool.
+  const schema = format?.type === "json_schema" && format;
+  if (tools?.length || schema)
+    bytes += bytesForTools + Buffer.byteLength(JSON.stringify([tools, schema]));
   const ofMessages = tokensPerMessage * request.messages.length;
   return tokensOfBytes(bytes) + ofMessages + imageTokens * size.images;
 }
