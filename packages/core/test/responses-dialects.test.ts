@@ -106,6 +106,7 @@ const shown: Readonly<Record<string, readonly string[]>> = {
   "no-done.sse": ["Four"],
   "signed-tool-call.sse": ['add {"a":1}'],
   "tool-without-index.sse": ['add {"a":1}', 'add {"a":2}'],
+  "filtered-prompt.sse": ["Four"],
   "crlf.sse": ["Four 🌍"],
 };
 

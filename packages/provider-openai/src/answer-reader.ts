@@ -120,7 +120,9 @@ class ChatAnswerReader implements AnswerReader {
   }
 
   #begin(chunk: JsonObject, into: CompletionEvent[]): void {
-    if (!this.#started) into.push(answerStarted(chunk));
+    // Azure first tells what its filter found in the prompt. The answer's labels come after that.
+    if (this.#started || isBeforeAnswer(chunk)) return;
+    into.push(answerStarted(chunk));
     this.#started = true;
   }
 
@@ -203,6 +205,10 @@ function withIndexes(message: JsonObject): JsonObject {
     ...message,
     tool_calls: tool_calls.map((call, index) => (isObject(call) ? { ...call, index } : call)),
   };
+}
+
+function isBeforeAnswer({ id, choices }: JsonObject): boolean {
+  return id === "" && isList(choices) && choices.length === 0;
 }
 
 function noCompletion(): Error {

@@ -99,6 +99,17 @@ const dialects: Readonly<Record<string, readonly CompletionEvent[]>> = {
     { type: "usage", usage: { promptTokens: 9, completionTokens: 1 } },
     { type: "finish", reason: "tool_calls" },
   ],
+  "filtered-prompt.sse": [
+    {
+      type: "answer-started",
+      providerRequestId: "chatcmpl-7f3",
+      providerModel: "m-1",
+      systemFingerprint: "fp_7",
+    },
+    text("Four"),
+    small,
+    stop,
+  ],
   "crlf.sse": [started("chatcmpl-7f3"), text("Four 🌍"), small, stop],
 };
 
