@@ -324,6 +324,21 @@ describe.each(stores)("an Idempotency-Key on %s", (_, open) => {
     expect((await ask(strict.gateway)).status).toBe(403);
   });
 
+  it("gets its answer although the model has no price by then, as no other request does", async () => {
+    const store = open();
+    const budgets = [{ id: "usd", limit: { usd: 1 }, period: "day" }] as const;
+    const { gateway, chat, clock } = await createTestGateway({ store, budgets });
+    const first = await seen(await gateway.fetch(chat({}, key)));
+    const options = { store, clock, budgets, models: {}, ids: countingIds(1) };
+    const unpriced = (await createTestGateway(options)).gateway;
+    const repeat = await seen(await unpriced.fetch(chat({}, key)));
+    expect(repeat).toEqual({ ...first, replayed: "true" });
+    for (const other of ["order-18", "order-19"])
+      expect(await failureOf(unpriced.fetch(chat({}, { "idempotency-key": other })))).toMatchObject(
+        { code: "price_unknown" },
+      );
+  });
+
   it("of the same caller from another source is refused, with 422", async () => {
     const { gateway, chat, provider } = await started(open);
     const ada = { organizationId: "organization-1", userId: "ada", label: "web" };

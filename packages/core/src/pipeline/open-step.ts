@@ -326,7 +326,7 @@ async function recomputed(
     }
     case "budgets_changed":
       await orUnavailable(context.budgets.reload());
-      return planAttempt(context, call, { routed: planned.routed, number: 1 });
+      return planAttempt(context, { ...call, claim: null }, { routed: planned.routed, number: 1 });
     default:
       return null;
   }

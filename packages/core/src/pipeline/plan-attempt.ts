@@ -171,7 +171,8 @@ function planWithin(
   const { request, serviceTiers } = meet.serviceTier(decision, routed.request, auto);
   const basis = { price, serviceTiers, estimatedInputTokens: inputTokens };
   const estimates = estimatesOf(basis, cap.tokens);
-  if (estimates.usd === null && needsPrice) return null;
+  const isUnpriced = estimates.usd === null && needsPrice;
+  if (isUnpriced && (call.claim === null || number > 1)) return null;
   return {
     routed,
     request: cap.isRequired || capsOutput ? { ...request, maxOutputTokens: cap.tokens } : request,
@@ -192,7 +193,8 @@ function planWithin(
     },
     holds: holdsOf(holds, rates, estimates, at),
     rates,
-    budgetsVersion: snapshot.version,
+    // A repeat gets its answer without a price. The store refuses any other request, because no budgets have this version.
+    budgetsVersion: isUnpriced ? -1 : snapshot.version,
   };
 }
 
