@@ -45,9 +45,11 @@ function joined(chunks: readonly Chunk[]) {
     });
   }
   const reasons = chunks.flatMap(({ choices }) => choices.map((choice) => choice.finish_reason));
+  const refusal = text(deltas.map((delta) => delta.refusal));
   return {
-    content: text(deltas.map(({ content }) => content)),
-    refusal: text(deltas.map(({ refusal }) => refusal)),
+    // Clients join the empty content of the first chunk as well.
+    content: text(deltas.map(({ content }) => content)) ?? (refusal || calls.size > 0 ? null : ""),
+    refusal,
     reasoning: text(deltas.map((delta) => delta.reasoning_content)),
     calls: [...calls.values()],
     finishReasons: reasons.filter((reason) => reason !== null),

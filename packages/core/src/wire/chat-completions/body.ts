@@ -37,12 +37,15 @@ function messageObject(completion: Completion): object {
   const toolCalls = completion.parts.flatMap((part) =>
     part.type === "tool-call" ? { ...part.fields, ...part.call } : [],
   );
+  const refusal = textOfKind(completion, "refusal");
+  // An answer without anything else has an empty text, as its chunks have.
+  const nothing = refusal === null && toolCalls.length === 0 ? "" : null;
   return {
     ...completion.fields,
     ...completion.shown,
     role: "assistant",
-    content: textOfKind(completion, "text"),
-    refusal: textOfKind(completion, "refusal"),
+    content: textOfKind(completion, "text") ?? nothing,
+    refusal,
     ...reasoningOf(completion),
     ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
   };

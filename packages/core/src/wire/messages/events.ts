@@ -3,14 +3,13 @@ import type { CompletionEvent, FinishReason } from "../../domain/completion-even
 import type { Usage } from "../../domain/usage.ts";
 import type { GatewayError } from "../../errors/gateway-error.ts";
 import { JsonScan } from "../../kernel/measure-json.ts";
-import type { Json } from "../../kernel/stable-json.ts";
 import { messagesErrorBody } from "./error-body.ts";
 import {
   caller,
   emptyMessage,
   type MessageHead,
   type SignedBlock,
-  signedBlock,
+  signedBlocks,
   stopOf,
   usageObject,
 } from "./message-object.ts";
@@ -189,9 +188,7 @@ class BlockWriter {
 
 /** The signed thinking that an event brings for the message as a whole. */
 function thinkingIn(event: CompletionEvent): readonly SignedBlock[] {
-  if (event.type !== "state" || event.index !== undefined) return [];
-  const list: Json = event.fields["thinking_blocks"] ?? null;
-  return Array.isArray(list) ? list.flatMap((entry) => signedBlock(entry) ?? []) : [];
+  return event.type === "state" && event.index === undefined ? signedBlocks(event.fields) : [];
 }
 
 /** The arguments of a call as they arrive. A call without any may still get some. */

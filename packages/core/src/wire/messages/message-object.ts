@@ -1,5 +1,6 @@
 import type { Completion, CompletionPart } from "../../domain/completion.ts";
 import type { FinishReason, Refusal } from "../../domain/completion-event.ts";
+import type { StateFields } from "../../domain/provider-state.ts";
 import { tierOf } from "../../domain/service-tier.ts";
 import type { Usage } from "../../domain/usage.ts";
 import { isList, isObject, type Json } from "../../kernel/stable-json.ts";
@@ -115,8 +116,14 @@ export interface SignedBlock {
     | { readonly type: "redacted_thinking"; readonly data: string };
 }
 
-/** Reads an entry of `thinking_blocks`, whole or a piece; null for anything else. */
-export function signedBlock(entry: Json): SignedBlock | null {
+/** The signed thinking in the state of a message, in whole blocks or in pieces. */
+export function signedBlocks({
+  thinking_blocks: list = null,
+}: StateFields): readonly SignedBlock[] {
+  return isList(list) ? list.flatMap((entry) => signedBlock(entry) ?? []) : [];
+}
+
+function signedBlock(entry: Json): SignedBlock | null {
   if (!isObject(entry)) return null;
   const { type, index, thinking, signature, data } = entry;
   const place = typeof index === "number" ? index : 0;
@@ -131,8 +138,7 @@ export function signedBlock(entry: Json): SignedBlock | null {
  * it.
  */
 function contentBlocks({ parts, fields }: Completion): readonly string[] {
-  const { thinking_blocks: list = [] } = fields ?? {};
-  const signed = isList(list) ? list.flatMap((entry) => signedBlock(entry) ?? []) : [];
+  const signed = signedBlocks(fields ?? {});
   const blocks: string[] = [];
   let next = 0;
   for (const part of parts) {
