@@ -110,6 +110,20 @@ function texts(body: Readonly<Record<string, unknown>>): Readonly<Record<string,
 }
 
 describe("a conversation from the Messages API to Anthropic", () => {
+  it("asks for thinking only if the client does: an effort alone doesn't", async () => {
+    const { upstream, calls } = await start();
+    const asked = {
+      output_config: { effort: "low" },
+      tool_choice: { type: "any" },
+      temperature: 0,
+    };
+    const { thinking: _, ...plain } = sent;
+    await calls.create({ ...plain, ...asked, model: "a/anthropic/claude", messages: first });
+    const body = upstream.requests[0]?.body;
+    expect(body).toMatchObject(asked);
+    expect(body).not.toHaveProperty("thinking");
+  });
+
   it.each([true, false])("arrives byte for byte, with stream %s", async (stream) => {
     const { upstream, gateway, key, calls } = await start();
     const model = "a/anthropic/claude";

@@ -410,6 +410,7 @@ describe("the request of POST /v1/messages", () => {
       serviceTier: "default",
       anthropic: {
         betas: ["interleaved-thinking-2025-05-14"],
+        effort: "high",
         cacheControl: { type: "ephemeral" },
         contextManagement: { edits: [{ type: "clear_thinking_20251015", keep: "all" }] },
       },

@@ -149,6 +149,14 @@ describe("thinking", () => {
     },
   );
 
+  it.each(["claude-opus-4-6", "claude-opus-4-5"])(
+    "of %s is not asked for by an effort of the Messages API alone",
+    (model) => {
+      const body = bodyOf({ reasoningEffort: "low", anthropic: { effort: "low" } }, { model });
+      expect([body["thinking"], body["output_config"]]).toEqual([undefined, { effort: "low" }]);
+    },
+  );
+
   it("is asked for by budget or effort if the options say so", () => {
     const asked = { reasoningEffort: "high" };
     expect(bodyOf(asked, { thinking: "budget" })["thinking"]).toMatchObject({ type: "enabled" });

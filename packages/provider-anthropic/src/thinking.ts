@@ -31,11 +31,11 @@ export function thinkingMembers(
   { upstreamName, request }: { readonly upstreamName: string; readonly request: CompletionRequest },
   options: Asked,
 ): object {
-  const { thinking, reasoningEffort: effort } = request;
+  const { thinking, anthropic, reasoningEffort: effort } = request;
   const format = request.responseFormat && formatOf(request.responseFormat);
-  if (thinking !== undefined)
+  if (thinking !== undefined || anthropic?.effort !== undefined)
     return {
-      thinking: written(thinking, request, options),
+      thinking: thinking && written(thinking, request, options),
       ...outputConfig(effort === "none" ? undefined : effort, format),
     };
   if (effort === undefined || effort === "none")

@@ -39,6 +39,8 @@ export interface Thinking {
 export interface AnthropicOptions {
   /** Names for its `anthropic-beta` header, from a closed list. */
   readonly betas?: readonly string[];
+  /** The client's `output_config.effort`. By itself, it doesn't ask for thinking. */
+  readonly effort?: string;
   /** A cache breakpoint that moves with the end of the conversation: `cache_control` of the request. */
   readonly cacheControl?: Json;
   /** `context_management` as the client sent it. */

@@ -78,15 +78,17 @@ function optionsOf(given: ParsedRequest): Omit<CompletionRequest, "messages"> {
     ...(effort === undefined ? {} : { reasoningEffort: effort }),
     ...(stop.length === 0 ? {} : { stop }),
     ...(user === undefined ? {} : { user, metadata: { user_id: user } }),
-    ...anthropicOptions({
-      ...(cacheControl === undefined ? {} : { cacheControl }),
-      ...(contextManagement === undefined ? {} : { contextManagement }),
-    }),
+    ...anthropicOptions({ effort, cacheControl, contextManagement }),
   };
 }
 
-function anthropicOptions(anthropic: AnthropicOptions): Pick<CompletionRequest, "anthropic"> {
-  return Object.keys(anthropic).length === 0 ? {} : { anthropic };
+function anthropicOptions(
+  members: {
+    readonly [Name in keyof AnthropicOptions]: AnthropicOptions[Name] | undefined;
+  },
+): Pick<CompletionRequest, "anthropic"> {
+  const given = Object.entries(members).filter(([, value]) => value !== undefined);
+  return given.length === 0 ? {} : { anthropic: Object.fromEntries(given) };
 }
 
 /** The instructions as one text, for the record of the Step. */
