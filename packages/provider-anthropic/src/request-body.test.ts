@@ -296,6 +296,13 @@ describe("messages", () => {
       {},
       { content: [{ type: "tool_result", content: [inline] }] },
     ]);
+    for (const [named, media_type] of [
+      ["image/jpg", "image/jpeg"],
+      ["image/PNG", "image/png"],
+    ])
+      expect(
+        messagesOf({ role: "user", content: [image(`data:${named};base64,aW1n`)] }),
+      ).toMatchObject([{ content: [{ source: { media_type } }] }]);
     for (const url of ["file:///etc/passwd", "data:text/html,x", "//x", "https://"])
       expect(() => messagesOf({ role: "user", content: [image(url)] })).toThrow("An image must be");
   });

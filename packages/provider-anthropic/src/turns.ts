@@ -195,12 +195,18 @@ export function contentBlock(part: Part): string {
 }
 
 const base64Image = /^data:(image\/[a-z0-9.+-]{1,64});base64,/i;
+/** Clients name JPEG images by either, but the API takes only its registered name. */
+const jpg = /^image\/jpg$/;
 
 /** The gateway doesn't fetch images. If the upstream can't either, it rejects the request. */
 function imageSource({ image_url: { url } }: ImagePart): object {
   const [start, mediaType] = base64Image.exec(url) ?? [];
   if (start !== undefined && mediaType !== undefined)
-    return { type: "base64", media_type: mediaType, data: url.slice(start.length) };
+    return {
+      type: "base64",
+      media_type: mediaType.toLowerCase().replace(jpg, "image/jpeg"),
+      data: url.slice(start.length),
+    };
   if (/^https?:/i.test(url) && URL.canParse(url)) return { type: "url", url };
   throw rejected("An image must be an http URL or a data URL in base64.", "messages");
 }
