@@ -92,6 +92,12 @@ describe("every member of a request", () => {
     expect(edited("clear_tool_uses_20250919")).not.toThrow();
   });
 
+  it("leaves out a top_p of 1 next to a temperature, because newer models reject the two", () => {
+    expect(bodyOf({ temperature: 0.7, topP: 1 })).not.toHaveProperty("top_p");
+    expect(bodyOf({ temperature: 0.7, topP: 0.9 })["top_p"]).toBe(0.9);
+    expect(bodyOf({ topP: 1 })["top_p"]).toBe(1);
+  });
+
   it("has an output cap: the request's own, or else the one that budgets count", () => {
     expect(bodyOf({})["max_tokens"]).toBe(4_096);
     expect(bodyOf({ maxOutputTokens: 7 })["max_tokens"]).toBe(7);
@@ -156,6 +162,20 @@ describe("thinking", () => {
       expect([body["thinking"], body["output_config"]]).toEqual([undefined, { effort: "low" }]);
     },
   );
+
+  it("that an effort asks for leaves out the sampling and forced tools that the API rejects next to it", () => {
+    const sampling = { temperature: 0.2, topP: 0.9, topK: 5 };
+    const asked = { reasoningEffort: "low", tools, ...sampling } as const;
+    const names = ["thinking", "temperature", "top_p", "top_k"];
+    const sent = (request: Partial<CompletionRequest>, model: string) =>
+      names.filter((name) => name in bodyOf(request, { model }));
+    for (const model of ["claude-opus-4-6", "claude-sonnet-4-5"])
+      expect(sent(asked, model)).toEqual(["thinking"]);
+    const forced = { ...asked, toolChoice: "required" } as const;
+    expect(sent(forced, "claude-sonnet-4-5")).toEqual(["temperature", "top_p", "top_k"]);
+    const written = { ...sampling, thinking: { type: "adaptive" } } as const;
+    expect(sent(written, "claude-opus-4-6")).toEqual(names);
+  });
 
   it("is asked for by budget or effort if the options say so", () => {
     const asked = { reasoningEffort: "high" };

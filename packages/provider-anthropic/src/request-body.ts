@@ -102,16 +102,17 @@ function systemText(messages: readonly Message[]): string {
 function requestMembers(call: WrittenCall, options: ThinkingOptions): object {
   const { request, outputCap, stream } = call;
   refuseUnsupported(request);
-  const { temperature, stop, user, serviceTier } = request;
+  const { temperature, topP, stop, user, serviceTier } = request;
   const max_tokens = request.maxOutputTokens ?? outputCap;
   return {
     max_tokens,
     ...(stream ? { stream } : {}),
     ...toolMembers(request),
-    ...thinkingMembers(call, { ...options, max_tokens }),
     temperature: temperature === undefined ? undefined : Math.min(temperature, maxTemperature),
-    top_p: request.topP,
+    // Newer models reject it next to a temperature, and 1 has no effect.
+    top_p: topP === 1 && temperature !== undefined ? undefined : topP,
     top_k: request.topK,
+    ...thinkingMembers(call, { ...options, max_tokens }),
     stop_sequences: stop === undefined ? undefined : [stop].flat(),
     metadata: user === undefined ? undefined : { user_id: user },
     service_tier: serviceTier === undefined ? undefined : tierToAsk(serviceTier),

@@ -53,12 +53,24 @@ export function thinkingMembers(
     (options.thinking ?? (olderModel.test(upstreamName) ? "budget" : "adaptive")) === "adaptive";
   if (isAdaptive)
     return {
+      ...unsampled,
       thinking: { type: "adaptive" },
       ...outputConfig(effort === "minimal" ? "low" : effort, format),
     };
   const { max_tokens = minBudget * 2 } = options;
   const budget = Math.min(Math.max(minBudget, Math.floor(max_tokens * share)), max_tokens - 1);
-  return { ...enabled(budget), ...outputConfig(undefined, format) };
+  return {
+    ...(mayAnswerFreely(request) ? enabled(budget) : {}),
+    ...outputConfig(undefined, format),
+  };
+}
+
+/** The API rejects these next to thinking. An effort asks for it, but the client may not know that. */
+const unsampled = { temperature: undefined, top_p: undefined, top_k: undefined };
+
+/** The API rejects a thinking budget next to a choice that forces a tool. */
+function mayAnswerFreely({ toolChoice = "auto" }: CompletionRequest): boolean {
+  return toolChoice === "auto" || toolChoice === "none";
 }
 
 /** Thinking as the client asked for it. Its budget must be below the output cap, which a policy may have lowered. */
@@ -84,7 +96,9 @@ function written(
 
 /** A cap without room for the smallest budget leaves no room to think. */
 function enabled(budget: number): object {
-  return budget < minBudget ? {} : { thinking: { type: "enabled", budget_tokens: budget } };
+  return budget < minBudget
+    ? {}
+    : { ...unsampled, thinking: { type: "enabled", budget_tokens: budget } };
 }
 
 function outputConfig(effort: string | undefined, format: object | undefined): object {
