@@ -18,7 +18,7 @@ import { rulePolicySchema } from "./policy/schema.ts";
 import type { PriceTable } from "./routing/configured-prices.ts";
 import { priceTableSchema } from "./routing/model-schema.ts";
 
-/** An object that a factory made, with these methods, lists and other objects. It is passed on unchanged. */
+/** An object that a factory made, with these methods, lists of strings and other objects. It is passed on unchanged. */
 const instance = (
   rule: string,
   contract: 1 | null,
@@ -29,18 +29,33 @@ const instance = (
   z
     .custom<object>(
       (value) =>
-        isObject(value) &&
-        (contract === null || ("contract" in value && value.contract === contract)),
+        isObject(value) && (contract === null || Reflect.get(value, "contract") === contract),
       { error: rule },
     )
     .check(
-      ...methods.map((name) => member(name, (value) => typeof value === "function", "a function")),
-      ...lists.map((name) => member(name, Array.isArray, "a list")),
+      ...methods.map((name) => member(name, isFunction, "a function")),
+      ...lists.map((name) => member(name, isListOfStrings, "a list of strings")),
       ...objects.map((name) => member(name, isObject, "an object")),
     );
 
 function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null;
+}
+
+function isFunction(value: unknown): boolean {
+  return typeof value === "function";
+}
+
+function isString(value: unknown): boolean {
+  return typeof value === "string";
+}
+
+function isOneOf(...values: readonly unknown[]) {
+  return (value: unknown): boolean => values.includes(value);
+}
+
+function isListOfStrings(value: unknown): boolean {
+  return Array.isArray(value) && value.every(isString);
 }
 
 function member(name: string, isValid: (value: unknown) => boolean, kind: string) {
@@ -50,14 +65,11 @@ function member(name: string, isValid: (value: unknown) => boolean, kind: string
   });
 }
 
-/** A policy with a mistyped value would never raise a class. */
-function usesSessions(policy: object): boolean {
-  const { sessions }: { readonly sessions?: unknown } = policy;
-  return sessions === "ignore" || sessions === "read" || sessions === "raise";
+function optional(isValid: (value: unknown) => boolean) {
+  return (value: unknown): boolean => value === undefined || isValid(value);
 }
 
-const callable = <Function>() =>
-  z.custom<Function>((value) => typeof value === "function", { error: "must be a function" });
+const callable = <Function>() => z.custom<Function>(isFunction, { error: "must be a function" });
 
 const wait = duration.check(
   z.refine((value) => parseDuration(value) !== 0, { error: "must be longer than 0" }),
@@ -94,15 +106,12 @@ const evidenceSigner = instance("must be a signer of contract 1, such as ed25519
     path: ["name"],
     error: signerNameRule,
   }),
-  z.refine(({ publicKey }: Partial<EvidenceSigner>) => isPublicKey(publicKey), {
-    path: ["publicKey"],
-    error: "must be an Ed25519 public key of 32 bytes",
-  }),
+  member(
+    "publicKey",
+    (key) => key instanceof Uint8Array && key.length === 32,
+    "an Ed25519 public key of 32 bytes",
+  ),
 );
-
-function isPublicKey(key: unknown): boolean {
-  return key instanceof Uint8Array && key.length === 32;
-}
 
 const provider = instance(
   "must be a provider of contract 1",
@@ -110,6 +119,11 @@ const provider = instance(
   ["complete", "close"],
   ["problems"],
   ["models"],
+).check(
+  member("connection", isOneOf("platform", "customer"), "platform or customer"),
+  ...["embed", "listModels", "countTokens", "stateNeeds"].map((name) =>
+    member(name, optional(isFunction), "a function"),
+  ),
 );
 
 const storeMethods = [
@@ -192,10 +206,10 @@ export const gatewayOptionsSchema = z.strictObject({
       ["decide"],
       ["gateways", "dataClasses", "fallbacks"],
     ).check(
-      z.refine(usesSessions, {
-        path: ["sessions"],
-        error: "must be ignore, read or raise: use definePolicy",
-      }),
+      member("version", isString, "a string"),
+      member("models", optional(isListOfStrings), "a list of strings"),
+      // A policy with a mistyped value would never raise a class.
+      member("sessions", isOneOf("ignore", "read", "raise"), "ignore, read or raise"),
     ),
   ),
   prices: z.exactOptional(instance("must be a price book or a table of prices", null)),

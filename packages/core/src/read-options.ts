@@ -61,7 +61,7 @@ export function readOptions(options: GatewayOptions): GatewayContext {
   const budgets = declared.map(toBudget);
   const rateLimits = limited.map(toRateLimit);
   const retention = retentionOf(checked.retention ?? {});
-  const { prices } = options;
+  const { prices, policy = permitAll } = options;
   const custom = prices !== undefined && !isPriceBook(prices) ? prices : {};
   const router = createRouter(providers, virtuals, checked.aliases ?? {});
   const names = nameProblems({ providers, virtuals });
@@ -90,7 +90,6 @@ export function readOptions(options: GatewayOptions): GatewayContext {
     ...(prices !== undefined && isPriceBook(prices) ? [prices] : []),
   ]);
   const sealer = readVault(options.secrets, { clock, ids, notify });
-  const policy = options.policy ?? permitAll;
   return {
     store: options.store,
     providers,
@@ -111,7 +110,8 @@ export function readOptions(options: GatewayOptions): GatewayContext {
     ...bounds,
     retention: retention.retention,
     onDisconnect: options.onDisconnect ?? null,
-    ...readingOf(options),
+    toolOutputs: options.toolOutputs ?? "text",
+    leadingSystem: options.sessions?.leadingSystem ?? "history",
     latencies: createLatencies(router.virtualModels),
     upstreams: createUpstreams(checked.upstreams ?? {}, clock, notify),
     ...createKeyLimits(limits, clock),
@@ -123,15 +123,6 @@ export function readOptions(options: GatewayOptions): GatewayContext {
     ids,
     ...observing,
   };
-}
-
-/** How requests and their conversations are read. */
-function readingOf({
-  toolOutputs = "text",
-  sessions = {},
-}: GatewayOptions): Pick<GatewayContext, "toolOutputs" | "leadingSystem"> {
-  const leadingSystem = sessions.leadingSystem ?? "history";
-  return { toolOutputs, leadingSystem };
 }
 
 /** How often an API key may do what no rate limit counts, because it opens no Step. */
@@ -242,20 +233,14 @@ function readSequencer(
 }
 
 function headerNames(prefix: string): HeaderNames {
-  const dataSensitivity = `${prefix}Data-Sensitivity`;
-  const policyDecisionId = `${prefix}Policy-Decision-Id`;
-  const model = `${prefix}Model`;
-  const tokenCount = `${prefix}Token-Count`;
+  const lower = prefix.toLowerCase();
   return {
-    dataSensitivity,
-    policyDecisionId,
-    model,
-    tokenCount,
+    dataSensitivity: `${prefix}Data-Sensitivity`,
     sent: {
-      dataSensitivity: dataSensitivity.toLowerCase(),
-      policyDecisionId: policyDecisionId.toLowerCase(),
-      model: model.toLowerCase(),
-      tokenCount: tokenCount.toLowerCase(),
+      dataSensitivity: `${lower}data-sensitivity`,
+      policyDecisionId: `${lower}policy-decision-id`,
+      model: `${lower}model`,
+      tokenCount: `${lower}token-count`,
     },
   };
 }

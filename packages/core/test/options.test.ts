@@ -2,9 +2,15 @@ import { memoryStore } from "@tollgate/store-memory";
 import { createTestGateway, scriptedProvider } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { createGateway, type GatewayOptions } from "../src/index.ts";
+import { definePolicy, permit } from "../src/policy.ts";
 import { failureOf } from "./wire.ts";
 
 const providers = { test: scriptedProvider() };
+const policy = definePolicy({ rules: [permit("all", {})] });
+
+function custom(members: object) {
+  return { providers: { x: { ...scriptedProvider(), ...members } } };
+}
 
 /** Options as JavaScript could pass them. In TypeScript, they wouldn't compile. */
 function problemsOf(options: object): string {
@@ -39,8 +45,15 @@ describe("options", () => {
     ["Unknown option: limits.mesages.", { limits: { mesages: 5 } }],
     ["`maintenance` must be true or false", { maintenance: "false" }],
     ["`providers.x` must be a provider of contract 1", { providers: { x: {} } }],
-    ["`providers.x.problems` must be a list", { providers: { x: { contract: 1 } } }],
+    ["`providers.x.problems` must be a list of strings", { providers: { x: { contract: 1 } } }],
+    ["`providers.x.problems` must be a list of strings", custom({ problems: [5] })],
+    ["`providers.x.connection` must be platform or customer", custom({ connection: "own" })],
+    ["`providers.x.embed` must be a function", custom({ embed: true })],
     ["`policy.decide` must be a function", { policy: { contract: 1, sessions: "read" } }],
+    ["`policy.version` must be a string", { policy: { ...policy, version: 1 } }],
+    ["`policy.models` must be a list of strings", { policy: { ...policy, models: "*" } }],
+    ["`policy.fallbacks` must be a list of strings", { policy: { ...policy, fallbacks: [null] } }],
+    ["`policy.sessions` must be ignore, read or raise", { policy: { ...policy, sessions: "all" } }],
     ["`ids.uuid` must be a function", { ids: {} }],
     ["`ids.bytes` must be a function", { ids: { uuid: () => "" } }],
     ["`clock.monotonic` must be a function", { clock: { now: () => 0 } }],

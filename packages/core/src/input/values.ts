@@ -98,10 +98,12 @@ export function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER) {
     .check(z.minimum(min, { error: rule }), z.maximum(max, { error: rule }));
 }
 
+const partRule = "must be a number above 0 and up to 1";
+
 /** A part of a whole. */
 export const part = z
-  .number({ error: "must be a number above 0 and up to 1" })
-  .check(z.refine((value) => value > 0 && value <= 1, { error: "must be above 0 and up to 1" }));
+  .number({ error: partRule })
+  .check(z.refine((value) => value > 0 && value <= 1, { error: partRule }));
 
 export const connectionOwnership = z.enum(["platform", "customer"]);
 

@@ -87,14 +87,15 @@ export interface GatewayContext {
 }
 
 /** The configured names, and the same names in lower case, as they are sent. */
-export interface HeaderNames extends SentNames {
-  readonly sent: SentNames;
-}
-
-interface SentNames {
+export interface HeaderNames {
+  /** The request header, for messages. */
   readonly dataSensitivity: string;
-  readonly policyDecisionId: string;
-  readonly model: string;
-  /** Whether a count of tokens is the provider's or an estimate. */
-  readonly tokenCount: string;
+  /** All names in lower case. */
+  readonly sent: {
+    readonly dataSensitivity: string;
+    readonly policyDecisionId: string;
+    readonly model: string;
+    /** Whether a count of tokens is the provider's or an estimate. */
+    readonly tokenCount: string;
+  };
 }

@@ -1,7 +1,7 @@
 import type { Provider, VirtualModel } from "../contracts/provider.ts";
 import type { TargetStrategy } from "../domain/policy-decision.ts";
 import type { Problem } from "../errors/gateway-error.ts";
-import { type Schema, tryRead } from "../input/read.ts";
+import { problemAt, type Schema, tryRead } from "../input/read.ts";
 import { fullModelId, text, wholeNumber } from "../input/values.ts";
 import * as z from "../input/z.ts";
 
@@ -106,23 +106,19 @@ export function virtualProblems(
   virtuals: ReadonlyMap<string, Provider>,
   exists: (model: string) => boolean,
 ): readonly Problem[] {
-  const wrong = (path: string, what: string): Problem => ({
-    path,
-    message: `\`${path}\` ${what}.`,
-  });
   return [...virtuals].flatMap(([gateway, { virtual = {}, problems }]) => {
     const path = `providers.${gateway}`;
     const models = Object.entries(virtual);
     if (models.length === 0 && problems.length === 0)
-      return [wrong(path, "has no models: name at least one with its targets")];
+      return [problemAt(path, "has no models: name at least one with its targets")];
     return models.flatMap(([model, { targets }]) => {
       const ids = targets.map((target) => target.model);
       return ids.flatMap((id, at) => [
-        ...(ids.indexOf(id) === at ? [] : [wrong(path, `lists ${id} twice for ${model}`)]),
+        ...(ids.indexOf(id) === at ? [] : [problemAt(path, `lists ${id} twice for ${model}`)]),
         ...(exists(id)
           ? []
           : [
-              wrong(
+              problemAt(
                 path,
                 `leads ${model} to ${id}, which no gateway has: name a model of a gateway that isn't virtual`,
               ),
