@@ -23,6 +23,9 @@ async function runInvalid(words: readonly string[]) {
 describe("an invalid command line", () => {
   it.each([
     ["an unknown command", ["nonsense"], "error: unknown command 'nonsense'"],
+    ["help for an unknown command", ["help", "wrong"], "error: unknown command 'wrong'"],
+    ["help for an unknown verb", ["help", "keys", "wrong"], "error: unknown command 'keys wrong'"],
+    ["a noun's help for an unknown verb", ["keys", "help", "wrong"], "unknown command 'wrong'"],
     ["an unknown option", ["activity", "--bogus"], "error: unknown option '--bogus'"],
     ["a missing option", ["keys", "create"], "error: required option '--organization <id>' not"],
     ["an unknown command of a noun", ["keys", "rvoke"], "error: unknown command 'keys rvoke'"],
@@ -135,6 +138,19 @@ it("accepts the same flag twice, and several values where an option collects the
 });
 
 describe("the help of a command", () => {
+  it("is printed by `help` with its words", async () => {
+    const printed: string[] = [];
+    const write = vi.spyOn(process.stdout, "write").mockImplementation((text) => {
+      printed.push(String(text));
+      return true;
+    });
+    onTestFinished(() => write.mockRestore());
+    await expect(
+      createProgram().parseAsync(["node", "tollgate", "help", "keys", "create"]),
+    ).rejects.toMatchObject({ exitCode: 0 });
+    expect(printed.join("")).toContain("Usage: tollgate keys create [options]");
+  });
+
   it("names the options that every command takes", () => {
     const keys = createProgram().commands.find((noun) => noun.name() === "keys");
     const help = keys?.commands.find((command) => command.name() === "list")?.helpInformation();

@@ -21,6 +21,7 @@ import { defineSessions } from "./commands/sessions.ts";
 import { defineActivity, defineSteps } from "./commands/steps.ts";
 import { CommandError, describeFailure, messageOf } from "./failure.ts";
 import { requireNode } from "./require-node.ts";
+import { printable } from "./table.ts";
 
 /**
  * Runs one command line and sets the exit code: 0 for success, 1 for a failure, 2 for an invalid command. `argv` is
@@ -68,7 +69,6 @@ export function createProgram(): Command {
     .option("--token-file <file>", "the file of its token (default: TOLLGATE_TOKEN)")
     .option("--insecure", "send the token over http, which others on the way can read")
     .option("--actor <name>", "the name recorded with a change (default: cli; not with --url)")
-    .helpCommand(true)
     .configureHelp({ showGlobalOptions: true })
     .exitOverride();
   defineServe(program);
@@ -91,7 +91,28 @@ export function createProgram(): Command {
   defineSchema(program);
   defineImport(program);
   rejectSecondValues(program);
+  defineHelp(program);
   return program;
+}
+
+/** Commander's own `help` would ignore a second word, and print everything for an unknown one without naming it. */
+function defineHelp(group: Command): void {
+  if (group.commands.length === 0) return;
+  group.commands.forEach(defineHelp);
+  group
+    .helpCommand(false)
+    .command("help [command...]")
+    .description("show the help of a command")
+    .action((names: readonly string[]) => {
+      let command = group;
+      for (const name of names) {
+        const inside = command.commands.find((each) => each.name() === name);
+        if (!inside)
+          throw new CommandError(`unknown command '${names.map(printable).join(" ")}'`, 2);
+        command = inside;
+      }
+      command.help();
+    });
 }
 
 /** Commander keeps the last value of an option that takes one, and would ignore the others without an error. */
