@@ -1,3 +1,4 @@
+import { GatewayError } from "@tollgate/core";
 import type { Schema } from "@tollgate/core/schemas";
 import type { Parameters } from "./operation.ts";
 
@@ -10,6 +11,7 @@ export const headerParameters = [
 /**
  * Reads parameters from a query. A repeated name is a list, a name with a dot a member (`dataClass.from`), and `true`, `false`
  * and whole numbers are values where the parameter takes such a value.
+ * @throws GatewayError `invalid_argument` if a parameter that takes one value is repeated
  */
 export function decodeQuery(
   query: URLSearchParams,
@@ -20,8 +22,15 @@ export function decodeQuery(
   for (const name of new Set(query.keys())) {
     const dot = name.indexOf(".");
     const owner = dot < 0 ? name : name.slice(0, dot);
-    const kind = kindOf(parameters[owner]);
+    const parameter = parameters[owner];
+    const kind = kindOf(parameter);
     const values = query.getAll(name).map((text) => valueFrom(text, kind));
+    if (values.length > 1 && parameter !== undefined && (dot >= 0 || !takesList(parameter)))
+      throw new GatewayError(
+        "invalid_argument",
+        `\`${name}\` takes one value and is given ${values.length} times.`,
+        { param: name },
+      );
     const value = values.length === 1 ? values[0] : values;
     if (dot < 0 || kind !== "object") {
       decoded.set(name, value);
@@ -68,6 +77,15 @@ function kindOf(parameter: Schema<unknown> | undefined): Kind {
     inside = "innerType" in def ? def.innerType : null;
   }
   return "text";
+}
+
+/** Whether a parameter takes a list, inside the schemas that make it optional. */
+function takesList(parameter: unknown): boolean {
+  if (!isSchema(parameter)) return false;
+  const { def } = parameter._zod;
+  if (def.type === "array") return true;
+  if ("options" in def && Array.isArray(def.options)) return def.options.some(takesList);
+  return "innerType" in def && takesList(def.innerType);
 }
 
 function isSchema(value: unknown): value is Schema<unknown> {

@@ -33,6 +33,17 @@ it("ignores the server that calls it, as the gateway does", async () => {
   expect(answer).toMatchObject({ status: 200 });
 });
 
+it.each([
+  ["/steps?organizationId=acme&organizationId=acme", "organizationId"],
+  ["/steps?limit=1&limit=2", "limit"],
+  ["/steps?dataClass.from=D0_PUBLIC&dataClass.from=D1_INTERNAL", "dataClass.from"],
+])("names the parameter of %s that takes one value", async (path, param) => {
+  const { call } = await served();
+  const answer = await call(path);
+  const message = `\`${param}\` takes one value and is given 2 times.`;
+  expect([answer.status, await answer.json()]).toMatchObject([400, { error: { param, message } }]);
+});
+
 describe("the client of the admin API", () => {
   const open = (url: string, insecure = false) =>
     remoteAdministration({ url, token: "t", insecure });
