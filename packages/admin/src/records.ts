@@ -201,6 +201,7 @@ export const rateLimitStatus = z.object({
   subject: text,
   unit: rateUnit,
   limit: count,
+  burst: count,
   remaining: count,
   resetMs: z.number(),
 });

@@ -278,7 +278,8 @@ describe.each(stores)("a rate limit on %s", (_, open) => {
     expect(created).toMatchObject({ unit: "requests", limit: 60, burst: 1, origin: "created" });
     expect(await statusesOf(test, 2)).toEqual([200, 429]);
     const { data } = await rateLimits.status({ id: "rpm" });
-    expect(data).toMatchObject([{ rateLimitId: "rpm", limit: 60, remaining: 0, resetMs: 1_000 }]);
+    const counter = { rateLimitId: "rpm", limit: 60, burst: 1, remaining: 0, resetMs: 1_000 };
+    expect(data).toMatchObject([counter]);
     const { per: _, ...concurrent } = { ...rpm, limit: { concurrentSteps: 1 } } as const;
     await rateLimits.update(concurrent);
     expect(await statusesOf(test, 2)).toEqual([200, 200]);

@@ -47,6 +47,7 @@ const columns: readonly Column<RateLimitRecord>[] = [
 const statusColumns: readonly Column<RateLimitStatus>[] = [
   { heading: "counts", of: (status) => status.subject || "all" },
   { heading: "limit", of: (status) => amount(status.limit, status.unit), right: true },
+  { heading: "burst", of: (status) => status.burst || null, right: true },
   { heading: "left", of: (status) => status.remaining, right: true },
   { heading: "reset", of: (status) => `${status.resetMs} ms`, right: true },
 ];

@@ -48,7 +48,9 @@ export interface RateLimitStatus {
   readonly subject: string;
   readonly unit: RateLimit["unit"];
   readonly limit: number;
-  /** Requests or tokens that fit now, at most the burst; or places for further Steps. */
+  /** Requests or tokens allowed at once; 0 for Steps in flight. */
+  readonly burst: number;
+  /** Requests or tokens that fit now, at most `burst`; or places for further Steps. */
   readonly remaining: number;
   /** Milliseconds until the whole burst is available again; 0 for Steps in flight. */
   readonly resetMs: number;
@@ -154,8 +156,8 @@ export function createRateLimits(context: GatewayContext, ready: () => Promise<v
 
 function statusOf(rateLimit: RateLimit, counter: BudgetCounter, now: number): RateLimitStatus {
   const { remaining, resetMs } = rateStateOf(rateLimit, counter, now);
-  const { id: rateLimitId, unit, limit } = rateLimit;
-  return { rateLimitId, subject: counter.subject, unit, limit, remaining, resetMs };
+  const { id: rateLimitId, unit, limit, burst } = rateLimit;
+  return { rateLimitId, subject: counter.subject, unit, limit, burst, remaining, resetMs };
 }
 
 function requireRateLimit(
