@@ -169,13 +169,13 @@ export type ViewedResponse = Owner &
     readonly keptBytes: number;
   };
 
-/** Up to `limit` organizations, in the order of the UTF-8 bytes of their ids, from one on. */
+/** A page of up to `limit` organizations, beginning with `from`, in the order of the UTF-8 bytes of their ids. */
 export interface OrganizationPaging {
   readonly from: string;
   readonly limit: number;
 }
 
-/** Those of the organizations of a page that are due. */
+/** The organizations of a page that are due. */
 export interface DueOrganizations<Due> {
   readonly due: readonly Due[];
   /** The organization that the next page begins with, which may be the last one of this page; null if this is the last page. */

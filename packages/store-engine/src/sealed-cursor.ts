@@ -3,7 +3,7 @@ import { type CursorPlace, decodeCursor, encodeCursor, foreignCursor } from "@to
 
 const blockBytes = 16;
 
-/** Who seals a cursor: a store has a secret, which no reader has. */
+/** The store's secret, which no reader has, and the organization of the list. */
 export interface CursorSeal {
   readonly secret: string;
   readonly organizationId: string;

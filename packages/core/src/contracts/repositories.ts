@@ -362,10 +362,10 @@ export interface UsageRepository {
   ): Promise<StorePage<UsageHour>>;
 }
 
-/** Organizations with Steps to fold. */
+/** A page of the organizations that may have Steps to fold. */
 export interface UnfoldedOrganizations {
   readonly organizations: readonly string[];
-  /** The last organization it looked at; null if it was the last of all. */
+  /** `after` of the next page; null if this is the last one. */
   readonly next: string | null;
 }
 

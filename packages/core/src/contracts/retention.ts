@@ -4,13 +4,13 @@ import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
 export interface SweepResult {
   /** How many records were removed, or Sessions whose contents were erased. */
   readonly removed: number;
-  /** The organization from which another call may find more; null if there is none. */
+  /** `from` of the next call; null at the end. */
   readonly next: string | null;
 }
 
 /** A chunk of a sweep, which removes records older than `at - keep`, both in milliseconds. */
 export interface Sweep {
-  /** Sweeps organizations from this id on, in the order of their UTF-8 bytes. `""` for all. */
+  /** The first organization to sweep, in the order of their ids' UTF-8 bytes. `""` for all. */
   readonly from: string;
   readonly at: number;
   readonly keep: number;

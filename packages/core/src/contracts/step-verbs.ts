@@ -317,11 +317,12 @@ export interface LeaseRenewal {
   }[];
 }
 
-/** Some Steps of dead processes, and the `after` of the next ones; null at the end. */
+/** A page of the Steps of dead processes. */
 export interface LapsedSteps {
   readonly steps: readonly LapsedStep[];
-  /** An error for each Step that can't be read, and so isn't among them. */
+  /** An error for each Step that can't be read. */
   readonly damaged: readonly unknown[];
+  /** `after` of the next page; null if this is the last one. */
   readonly next: number | null;
 }
 
