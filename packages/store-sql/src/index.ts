@@ -3,7 +3,8 @@ export { type Conditions, createConditions } from "./conditions.ts";
 export type { SqlDialect, SqlValue } from "./dialect.ts";
 export { continued, listed } from "./index-conditions.ts";
 export { lists } from "./lists.ts";
-export { pageFrom } from "./repositories/reading.ts";
+export { mergedPage } from "./repositories/merged-page.ts";
+export { ownersOf, pageFrom, readWhere } from "./repositories/reading.ts";
 export { createRepositories } from "./repositories/repositories.ts";
 export { counterFromRow, counterToRow, moveToRow } from "./rows/budget-row.ts";
 export { claimKeyToRow } from "./rows/claim-row.ts";
@@ -27,12 +28,21 @@ export { needingMigration, schemaSteps, schemaVersion } from "./schema.ts";
 export {
   type Answer,
   type Ask,
+  get,
   play,
   playLater,
   type Script,
   type ScriptDatabase,
 } from "./script.ts";
-export { type Condition, type PagedList, selectEnd, selectPage } from "./select-page.ts";
+export {
+  type Condition,
+  type PagedList,
+  type PageSource,
+  selectEnd,
+  selectFirst,
+  selectOfEach,
+  selectPage,
+} from "./select-page.ts";
 export {
   addParameters,
   type CompiledStatement,
@@ -50,7 +60,7 @@ export { openStepStatements, recentMatches } from "./statements/open-step.ts";
 export { responseStatements } from "./statements/response.ts";
 export { erasureStatements, retentionStatements } from "./statements/retention.ts";
 export { stepStatements } from "./statements/step.ts";
-export { selectById, transcriptStatements } from "./statements/transcript.ts";
+export { selectById, selectOwners, transcriptStatements } from "./statements/transcript.ts";
 export { summedSteps } from "./summary-page.ts";
 export { createKnownRecent } from "./view/known-recent.ts";
 export { createKnownRows, type KnownRows } from "./view/known-rows.ts";

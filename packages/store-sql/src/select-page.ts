@@ -45,40 +45,79 @@ export interface PageStatement {
   readonly parameters: SqlParameters;
 }
 
+/** Rows of a list that one table has. The lists of several sources have one order. */
+export interface PageSource {
+  readonly list: PagedList;
+  readonly conditions: readonly Condition[];
+  /** Converts a row of the table to a row of the list. */
+  readonly convert?: (row: unknown) => unknown;
+}
+
+/** How many rows of a filtered list are tried first for each row of the page. */
+export const triedRows = 10;
+
 /** Asks for one row more than the page holds, to learn whether another page follows. */
 export function selectPage(
   list: PagedList,
   conditions: readonly Condition[],
   paging: StorePaging,
-  dialect: SqlDialect,
 ): PageStatement {
   const { texts, parameters } = placed(list, conditions, paging);
   return {
-    text: isOfOne(list, parameters) ? pageOfOne(list, texts) : pageOfAll(list, texts, dialect),
+    text: pageText(list, texts),
     parameters: { ...parameters, page_limit: paging.limit + 1 },
   };
 }
 
-/**
- * Finds the place of the last row that a page may scan, whatever conditions the rows meet. Across organizations, each has
- * an equal share of the rows, and the page ends where the first of them has used up its share.
- */
+/** Finds the place of the last row that a page may scan, whatever conditions the rows meet. */
 export function selectEnd(
   list: PagedList,
   conditions: readonly Condition[],
   paging: StorePaging & { readonly maxScanned: number },
-  dialect: SqlDialect,
 ): PageStatement {
   const leading = conditions.filter(({ sifts }) => !sifts);
   const { texts, parameters } = placed(list, leading, paging);
-  const [row, ofEach] = [{ ...list, columns: [] }, ["organization_id = o.id", ...texts]];
-  const last = "1 OFFSET CAST(:page_scanned / (SELECT count(*) FROM organizations) AS INTEGER)";
   return {
-    text: isOfOne(list, parameters)
-      ? pageOfOne(row, texts, "1 OFFSET :page_scanned")
-      : `SELECT ${columnsOf(row, "r.").join(", ")} FROM organizations o
-          ${dialect.joinPage(list.table, within(list, ofEach, last))} ${ordered(list, "r.", "1")}`,
+    text: pageText({ ...list, columns: [] }, texts, "1 OFFSET :page_scanned"),
     parameters: { ...parameters, page_scanned: paging.maxScanned - 1 },
+  };
+}
+
+/** Finds the place of the first row of each organization after one, in the order of their ids; null if it has none. */
+export function selectFirst(
+  list: PagedList,
+  conditions: readonly Condition[],
+  asked: StorePaging & { readonly after: string },
+  dialect: SqlDialect,
+): PageStatement {
+  const { order, tie, table } = list;
+  const { texts, parameters } = placed(list, conditions, asked);
+  const place = dialect.jsonArray([order, ...(tie ? [tie.column] : [])]);
+  const first = within(list, ["organization_id = o.id", ...texts], "1");
+  return {
+    text: `SELECT o.id, (SELECT ${place} FROM ${table} ${first}) AS first
+      FROM organizations o WHERE o.id > :after ORDER BY o.id LIMIT :page_limit`,
+    parameters: { ...parameters, after: asked.after, page_limit: asked.limit },
+  };
+}
+
+/** Reads the first rows of each of some organizations, in no order. Every index begins with the organization. */
+export function selectOfEach(
+  list: PagedList,
+  conditions: readonly Condition[],
+  asked: StorePaging & { readonly organizations: readonly string[] },
+  dialect: SqlDialect,
+): PageStatement {
+  const { texts, parameters } = placed(list, conditions, asked);
+  const ofEach = within(list, ["organization_id = o.id", ...texts]);
+  return {
+    text: `SELECT ${columnsOf(list, "r.").join(", ")} FROM organizations o
+      ${dialect.joinPage(list.table, ofEach)} WHERE ${dialect.isOneOf("o.id", ":organizations")}`,
+    parameters: {
+      ...parameters,
+      page_limit: asked.limit,
+      organizations: dialect.list(asked.organizations),
+    },
   };
 }
 
@@ -93,26 +132,9 @@ function placed(
   return { texts: all.map(({ text }) => text), parameters };
 }
 
-function isOfOne({ byOrganization }: PagedList, parameters: SqlParameters): boolean {
-  return !byOrganization || Object.hasOwn(parameters, "organization_id");
-}
-
-function pageOfOne(list: PagedList, conditions: readonly string[], limit?: string): string {
+function pageText(list: PagedList, conditions: readonly string[], limit?: string): string {
   const columns = columnsOf(list).join(", ");
   return `SELECT ${columns} FROM ${list.table} ${within(list, conditions, limit)}`;
-}
-
-/**
- * Every index begins with the organization, so each organization is read separately. The first query finds each
- * organization's first row. Only the organizations whose first rows sort first, at most as many as the page has rows,
- * can have a row on the page, so pages are read from those alone.
- */
-function pageOfAll(list: PagedList, conditions: readonly string[], dialect: SqlDialect): string {
-  const rowsOf = (limit?: string): string =>
-    dialect.joinPage(list.table, within(list, ["organization_id = o.id", ...conditions], limit));
-  const leading = `SELECT o.id FROM organizations o ${rowsOf("1")} ${ordered(list, "r.")}`;
-  const columns = columnsOf(list, "r.").join(", ");
-  return `SELECT ${columns} FROM (${leading}) AS o ${rowsOf()} ${ordered(list, "r.")}`;
 }
 
 function columnsOf({ columns, order, tie }: PagedList, of = ""): readonly string[] {
@@ -122,12 +144,9 @@ function columnsOf({ columns, order, tie }: PagedList, of = ""): readonly string
 
 function within(list: PagedList, conditions: readonly string[], limit = ":page_limit"): string {
   const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
-  return `${where} ${ordered(list, "", limit)}`;
-}
-
-function ordered({ order, direction, tie }: PagedList, of: string, limit = ":page_limit"): string {
-  const ties = tie ? `, ${of}${tie.column} ${tie.direction}` : "";
-  return `ORDER BY ${of}${order} ${direction}${ties} LIMIT ${limit}`;
+  const { order, direction, tie } = list;
+  const ties = tie ? `, ${tie.column} ${tie.direction}` : "";
+  return `${where} ORDER BY ${order} ${direction}${ties} LIMIT ${limit}`;
 }
 
 function afterCursor(list: PagedList, cursor: string): Condition {

@@ -1,5 +1,6 @@
 import {
   type DecisionRepository,
+  type PolicyDecision,
   type ResponseRepository,
   type Session,
   type SessionQuery,
@@ -21,11 +22,15 @@ import {
   continued,
   decisionColumns,
   decisionFromRow,
+  get,
   lists,
+  mergedPage,
+  ownersOf,
   type PagedList,
   pageFrom,
   play,
   readRow,
+  readWhere,
   type Script,
   type ScriptDatabase,
   selectById,
@@ -119,39 +124,36 @@ export function createSessionRepository(
   };
 }
 
-/** Selects the sources of a key in each organization that has it, one after the other in the order of an index. */
-export function selectSourcesOfKey(acrossOrganizations: boolean): string {
-  const minSource = `SELECT min(s.source) FROM sessions s WHERE s.${continued} AND s.key_id = :key_id AND s.organization_id =`;
-  const first = acrossOrganizations
-    ? `SELECT k.organization_id, (${minSource} k.organization_id)
-        FROM organizations o CROSS JOIN api_keys k
-        WHERE k.organization_id = o.id AND k.id = :key_id`
-    : `SELECT :organization_id, (${minSource} :organization_id)`;
-  return `WITH RECURSIVE place (organization_id, source) AS (${first} UNION ALL
-      SELECT organization_id, (${minSource} place.organization_id AND s.source > place.source)
-      FROM place WHERE source IS NOT NULL)
-    SELECT organization_id, source FROM place WHERE source IS NOT NULL`;
-}
+const minSource = `SELECT min(s.source) FROM sessions s
+  WHERE s.${continued} AND s.key_id = :key_id AND s.organization_id = :organization_id`;
+
+/** Selects the sources of a key, one after the other in the order of an index. */
+export const selectSourcesOfKey = `WITH RECURSIVE place (source) AS (SELECT (${minSource}) UNION ALL
+    SELECT (${minSource} AND s.source > place.source) FROM place WHERE source IS NOT NULL)
+  SELECT source FROM place WHERE source IS NOT NULL`;
 
 /** Lists the Sessions of each source of a key, which has few. An index across sources would change with every Step. */
-function listByKey(
+async function listByKey(
   database: Database,
   conditions: Conditions,
   query: SessionQuery & { readonly keyId: string },
   paging: StorePaging,
 ): Promise<StorePage<Session>> {
   const { organizationId, keyId } = query;
+  const owners: string[] = organizationId === null ? [] : [organizationId];
+  if (organizationId === null)
+    for await (const owner of ownersOf(scriptDatabaseOn(database), "api_keys", keyId))
+      owners.push(owner);
   return readSnapshot(database, (connection) => {
-    const key = { organization_id: organizationId, key_id: keyId };
-    const sources = connection.all(selectSourcesOfKey(organizationId === null), key).map((row) => {
-      const place = readRow(row);
-      const of = { organizationId: place.text("organization_id"), source: place.text("source") };
-      return { list: lists.sessions, conditions: conditions.ofSessions({ ...query, ...of }) };
+    const sources = owners.flatMap((organizationId) => {
+      const key = { organization_id: organizationId, key_id: keyId };
+      return connection.all(selectSourcesOfKey, key).map((row) => {
+        const of = { organizationId, source: readRow(row).text("source") };
+        return { list: lists.sessions, conditions: conditions.ofSessions({ ...query, ...of }) };
+      });
     });
-    const page = playReads(
-      connection,
-      pageFrom({ organizationId, list: lists.sessions, sources }, paging, sqliteDialect),
-    );
+    const parts = { organizationId, list: lists.sessions, sources };
+    const page = playReads(connection, pageFrom(parts, paging));
     return { ...page, data: page.data.map(sessionFromRow) };
   });
 }
@@ -161,25 +163,26 @@ export function createDecisionRepository(
   database: Database,
   conditions: Conditions,
 ): DecisionRepository {
+  const scripts = scriptDatabaseOn(database);
   return {
-    get: (organizationId, id) =>
-      database.read((connection) => {
-        const place = { organization_id: organizationId, id };
-        const permit = connection.get(permitById(organizationId === null), place);
-        if (permit !== undefined) return decisionFromRow(decisionRowOf(permit));
-        const row = connection.get(decisionById(organizationId === null), place);
-        return row === undefined ? null : decisionFromRow(row);
-      }),
+    get: async (organizationId, id) =>
+      (await readWhere(scripts, steps, { organizationId, id }, (owner) => permitOf(owner, id))) ??
+      readWhere(scripts, decisions, { organizationId, id }, (owner) => decisionOf(owner, id)),
     async list(query, paging) {
       const ofPermits = conditions.ofPermits(query);
+      // First, because a permit moves to the other table when its Step is removed.
       const sources = [
-        { list: lists.decisions, conditions: conditions.ofDecisions(query) },
         ...(ofPermits ? [{ list: permits, conditions: ofPermits, convert: decisionRowOf }] : []),
+        { list: lists.decisions, conditions: conditions.ofDecisions(query) },
       ];
       const { organizationId } = query;
       const parts = { organizationId, list: lists.decisions, sources };
-      const script = pageFrom(parts, paging, sqliteDialect);
-      const page = await readSnapshot(database, (connection) => playReads(connection, script));
+      const page =
+        organizationId === null
+          ? await mergedPage(scripts, parts, paging, sqliteDialect)
+          : await readSnapshot(database, (connection) =>
+              playReads(connection, pageFrom(parts, paging)),
+            );
       return { ...page, data: page.data.map(decisionFromRow) };
     },
   };
@@ -200,13 +203,19 @@ const permits: PagedList = {
   columns: permitColumns,
 };
 
-function permitById(acrossOrganizations: boolean): string {
-  const text = selectById("steps", permitColumns, acrossOrganizations);
-  return text.replace(":id", ":id AND r.permit IS NOT NULL");
+const steps = { name: "steps" };
+const decisions = { name: "decisions", columns: decisionColumns };
+const permitById = `${selectById("steps", permitColumns)} AND permit IS NOT NULL`;
+const decisionById = selectById(decisions.name, decisions.columns);
+
+function* permitOf(organization_id: string, id: string): Script<PolicyDecision | null> {
+  const row = yield* get(permitById, { organization_id, id });
+  return row === undefined ? null : decisionFromRow(decisionRowOf(row));
 }
 
-function decisionById(acrossOrganizations: boolean): string {
-  return selectById("decisions", decisionColumns, acrossOrganizations);
+function* decisionOf(organization_id: string, id: string): Script<PolicyDecision | null> {
+  const row = yield* get(decisionById, { organization_id, id });
+  return row === undefined ? null : decisionFromRow(row);
 }
 
 /** Converts a permit in a Step's row to the row of a decision. */

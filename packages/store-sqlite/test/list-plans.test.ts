@@ -7,6 +7,7 @@ import {
   openStepStatements,
   type PagedList,
   selectEnd,
+  selectOfEach,
   selectPage,
   summedSteps,
 } from "@tollgate/store-sql";
@@ -29,7 +30,7 @@ function planOf(text: string): readonly string[] {
 }
 
 function pageOf(list: PagedList, where: readonly Condition[]): string {
-  return selectPage(list, where, { cursor: null, limit: 20 }, sqliteDialect).text;
+  return selectPage(list, where, { cursor: null, limit: 20 }).text;
 }
 
 describe("a filtered page reads only its rows, through an index in its order", () => {
@@ -60,14 +61,10 @@ describe("a filtered page reads only its rows, through an index in its order", (
 
   it("lists the Sessions of a key by its sources", () => {
     const ofOne = `SEARCH s USING COVERING INDEX sessions_by_update (${byOrganization} AND key_id=?`;
-    for (const across of [true, false]) {
-      const plan = planOf(selectSourcesOfKey(across));
-      expect(plan).toContain(`${ofOne})`);
-      expect(plan).toContain(`${ofOne} AND source>?)`);
-      expect(plan.filter((line) => line.startsWith("SCAN"))).toEqual(
-        expect.not.arrayContaining(["SCAN s", "SCAN sessions", "SCAN k"]),
-      );
-    }
+    const plan = planOf(selectSourcesOfKey);
+    expect(plan).toContain(`${ofOne})`);
+    expect(plan).toContain(`${ofOne} AND source>?)`);
+    expect(plan.filter((line) => /^SCAN (s|sessions)$/.test(line))).toEqual([]);
     expect(planOf(ofSessions({ keyId: "k", source: "api" }))).toEqual([
       `SEARCH sessions USING INDEX sessions_by_update (${byOrganization} AND key_id=? AND source=?)`,
     ]);
@@ -104,7 +101,7 @@ it("finds the end of a filtered page in an index, in its order", () => {
   const planOfEnd = (query: Omit<Parameters<typeof conditions.ofSteps>[0], "organizationId">) => {
     const where = conditions.ofSteps({ organizationId, userId: ["u"], ...query });
     const paging = { cursor: null, limit: 20, maxScanned: 1_000 };
-    return planOf(selectEnd(lists.steps, where, paging, sqliteDialect).text);
+    return planOf(selectEnd(lists.steps, where, paging).text);
   };
   const inIndex = (name: string) => `SEARCH steps USING COVERING INDEX steps_${name}`;
   expect(planOfEnd({})).toEqual([`${inIndex("by_time")} (${byOrganization})`]);
@@ -132,7 +129,7 @@ it("reads the Steps of a summary through the index of their time or of the filte
   ]);
 });
 
-describe("a page across organizations reads and sorts only rows of those that come first", () => {
+describe("a page across organizations reads only the first rows of some of them", () => {
   it.each([
     ["keys", lists.keys, conditions.ofKeys({ organizationId: null }), "api_keys_by_time"],
     [
@@ -149,8 +146,11 @@ describe("a page across organizations reads and sorts only rows of those that co
       "decisions_by_time",
     ],
   ])("%s", (_name, list, where, index) => {
-    const plan = planOf(pageOf(list, where));
-    expect(plan.filter((line) => line.startsWith("SCAN"))).toEqual(["SCAN o", "SCAN o"]);
+    const asked = { cursor: null, limit: 20, organizations: [] };
+    const plan = planOf(selectOfEach(list, where, asked, sqliteDialect).text);
+    expect(plan.filter((line) => line.startsWith("SCAN"))).toEqual([
+      "SCAN json_each VIRTUAL TABLE INDEX 1:",
+    ]);
     expect(plan).toContainEqual(
       expect.stringMatching(`^SEARCH ${list.table} USING (COVERING )?INDEX ${index} \\(`),
     );
@@ -158,7 +158,7 @@ describe("a page across organizations reads and sorts only rows of those that co
     expect(plan.map((line) => line.replace(/INDEX sqlite_autoindex_\w+/, "PRIMARY KEY"))).toContain(
       `SEARCH r USING PRIMARY KEY (${byOrganization} AND id=?)`,
     );
-    expect(plan.filter((line) => line.includes("FOR ORDER BY"))).toHaveLength(2);
+    expect(plan.filter((line) => line.includes("FOR ORDER BY"))).toEqual([]);
   });
 });
 

@@ -22,6 +22,8 @@ interface Watched {
   readonly database: DatabaseSync;
   /** The turns of the event loop of its commits. */
   readonly turns: number[];
+  /** The turns of its reads. */
+  readonly reads: number[];
   /** The bytes of messages that the store had at each commit. */
   readonly bytes: number[];
 }
@@ -36,6 +38,7 @@ async function openStore(): Promise<Watched> {
   let counting = setImmediate(count);
   const turns: number[] = [];
   const bytes: number[] = [];
+  const reads: number[] = [];
   const store = sqliteStore({
     client: {
       exec(sql) {
@@ -46,7 +49,17 @@ async function openStore(): Promise<Watched> {
         }
         database.exec(sql);
       },
-      prepare: (sql) => database.prepare(sql),
+      prepare(sql) {
+        const statement = database.prepare(sql);
+        return {
+          run: (...values) => statement.run(...values),
+          get: (...values) => statement.get(...values),
+          all(...values) {
+            reads.push(turn);
+            return statement.all(...values);
+          },
+        };
+      },
       close() {},
     },
   });
@@ -57,7 +70,7 @@ async function openStore(): Promise<Watched> {
   });
   await store.migrate();
   await insertKey(store);
-  return { store, database, turns, bytes };
+  return { store, database, turns, reads, bytes };
 }
 
 /** Stores a response, and its answer for repeats of its request. */
@@ -161,10 +174,14 @@ it("removes no more than its limit, and one row that is larger than all it may r
   expect(await store.responses.sweep({ at: expiresAt, limit: 9 })).toBe(4);
 });
 
-it("looks in turns for what many organizations no longer keep", async () => {
-  const { store, database, turns } = await openStore();
+function addOrganizations(database: DatabaseSync): void {
   database.exec(`WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 2000)
     INSERT INTO organizations (id, salt) SELECT 'organization ' || n, x'' FROM numbers`);
+}
+
+it("looks in turns for what many organizations no longer keep", async () => {
+  const { store, database, turns } = await openStore();
+  addOrganizations(database);
   const retention = { activity: "1d", transcripts: "1d" } as const;
   const { gateway } = await createTestGateway({ store, retention });
   turns.length = 0;
@@ -172,4 +189,33 @@ it("looks in turns for what many organizations no longer keep", async () => {
   // One for the responses, and for Steps and for Sessions at least four of 500 organizations.
   expect(new Set(turns).size).toBeGreaterThanOrEqual(9);
   await gateway.close();
+});
+
+it("looks in turns for the rows of many organizations", async () => {
+  const { store, database, reads } = await openStore();
+  await store.openStep(stepIntent("step"));
+  addOrganizations(database);
+  const all = { organizationId: null };
+  const paging = { cursor: null, limit: 10 };
+  const looks: Readonly<Record<string, () => Promise<unknown>>> = {
+    keys: () => store.keys.list(all, paging),
+    Sessions: () => store.sessions.list(all, paging),
+    "Sessions of a key": () => store.sessions.list({ ...all, keyId: owner.keyId }, paging),
+    Steps: () => store.steps.list(all, paging),
+    "Steps of a user": () => store.steps.list({ ...all, userId: ["nobody"] }, paging),
+    decisions: () => store.decisions.list(all, paging),
+    "a sum": () => store.steps.summarize({ ...all, by: [] }, paging),
+    "one key": () => store.keys.get(null, "nothing"),
+    "one Step": () => store.steps.get(null, "nothing"),
+    "contents of a Step": () => store.steps.contents(null, "nothing"),
+    "one Session": () => store.sessions.get(null, "nothing"),
+    "one transcript": () => store.sessions.transcript(null, "nothing"),
+    "one decision": () => store.decisions.get(null, "nothing"),
+  };
+  for (const [name, look] of Object.entries(looks)) {
+    reads.length = 0;
+    await look();
+    // At most a thousand organizations in each.
+    expect(new Set(reads).size, name).toBeGreaterThanOrEqual(2);
+  }
 });

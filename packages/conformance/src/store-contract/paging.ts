@@ -133,6 +133,38 @@ export function pagingTests(test: ContractTest): void {
       }
   });
 
+  test("pages of all organizations add up to the whole list, and pass over rows of many", async (subject) => {
+    const { store } = subject;
+    const organizations = Array.from({ length: 12 }, (_, at) =>
+      createIntents(`organization-${at}`),
+    );
+    for (const intents of organizations) await store.keys.insert(intents.key());
+    // The first organization has the newest rows, the second has the oldest, and each of the others one or two in between.
+    const [newest, oldest, ...others] = organizations;
+    if (!newest || !oldest) return expect.fail("There are no organizations.");
+    const order = [oldest, oldest, oldest, ...others, ...others.slice(5), ...Array(9).fill(newest)];
+    for (const [at, intents] of order.entries())
+      await expectOpened(store.openStep({ ...intents.step([user("Hi")]), at }));
+    const all = { organizationId: null };
+    const whole = (await store.steps.list(all, { cursor: null, limit: 100 })).data;
+    const owners = whole.map(({ organizationId }) => organizationId);
+    expect(whole).toHaveLength(27);
+    expect(owners.slice(0, 9)).toEqual(Array(9).fill("organization-0"));
+    expect(owners.slice(-3)).toEqual(Array(3).fill("organization-1"));
+    for (const limit of [1, 2, 5, 26, 27]) {
+      const pages = await pagesOf((paging) => store.steps.list(all, { ...paging, limit }));
+      expect(pages.flat()).toEqual(whole);
+      expect(pages).toHaveLength(Math.ceil(whole.length / limit));
+    }
+    // Ten rows for each page, although there are more organizations.
+    const nobody = { ...all, userId: ["nobody"] };
+    const pages = await pagesOf((paging) =>
+      store.steps.list(nobody, { ...paging, limit: 100, maxScanned: 10 }),
+    );
+    expect(pages.flat()).toEqual([]);
+    expect(pages.length).toBeLessThanOrEqual(3);
+  });
+
   test("returns one empty page for an empty list", async ({ store }) => {
     const empty = { data: [], nextCursor: null };
     const paging = { cursor: null, limit: 5 };

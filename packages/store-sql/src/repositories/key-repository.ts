@@ -30,7 +30,7 @@ import {
 } from "../script.ts";
 import { insertInto, type SqlParameters } from "../statement.ts";
 import { administrationStatements } from "../statements/administration.ts";
-import { insertLeaf, type ReadPage, readById } from "./reading.ts";
+import { insertLeaf, type ReadPage, readById, readWhere } from "./reading.ts";
 
 export function createKeyRepository(
   database: ScriptDatabase,
@@ -44,7 +44,9 @@ export function createKeyRepository(
     ensure: (entry) => ensure(database, entry),
     findByDigest: (digest, at) => database.read(() => findByDigest(digest, at)),
     get: (organizationId, id) =>
-      database.read(() => readById(keys, { organizationId, id }, keyRows.fromRow)),
+      readWhere(database, keys, { organizationId, id }, (organizationId) =>
+        readById(keys, { organizationId, id }, keyRows.fromRow),
+      ),
     list: (query, paging) =>
       readPage(lists.keys, conditions.ofKeys(query), paging, keyRows.fromRow),
     change: (name, decide) => database.write(() => change(lockedKey(name), decide), once),

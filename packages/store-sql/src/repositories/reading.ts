@@ -5,35 +5,74 @@ import {
   type StorePage,
   type StorePaging,
   type Tenant,
+  yieldToEventLoop,
 } from "@tollgate/core/store";
 import { type CursorSeal, openCursor, sealCursor } from "@tollgate/store-engine";
 import type { SqlDialect } from "../dialect.ts";
 import { leafToRow } from "../rows/leaf-row.ts";
 import { readRow } from "../rows/row-reader.ts";
-import { get, nextNumber, query, run, type Script, type ScriptDatabase } from "../script.ts";
+import { all, get, nextNumber, query, run, type Script, type ScriptDatabase } from "../script.ts";
 import {
   type Condition,
   comparePlaces,
   type PagedList,
+  type PageSource,
   pageOf,
   placeOf,
   selectEnd,
   selectPage,
+  triedRows,
   upTo,
 } from "../select-page.ts";
 import { administrationStatements } from "../statements/administration.ts";
-import { selectById } from "../statements/transcript.ts";
+import { selectById, selectOwners } from "../statements/transcript.ts";
 import { writes } from "../writes.ts";
+import { mergedPage } from "./merged-page.ts";
 
-/** Reads one row by its id, in one organization or in any; null if it does not exist. */
+/** Reads one row of an organization by its id; null if it does not exist. */
 export function* readById<Record>(
   table: { readonly name: string; readonly columns: readonly string[] },
-  { organizationId, id }: { readonly organizationId: Tenant; readonly id: string },
+  { organizationId, id }: { readonly organizationId: string; readonly id: string },
   fromRow: (row: unknown) => Record,
 ): Script<Record | null> {
-  const text = selectById(table.name, table.columns, organizationId === null);
+  const text = selectById(table.name, table.columns);
   const row = yield* get(text, { organization_id: organizationId, id });
   return row === undefined ? null : fromRow(row);
+}
+
+/** Reads from the organization that has a row with this id, which is looked for in all of them if none is given. */
+export async function readWhere<Record>(
+  database: Pick<ScriptDatabase, "read">,
+  table: { readonly name: string },
+  { organizationId, id }: { readonly organizationId: Tenant; readonly id: string },
+  read: (organizationId: string) => Script<Record | null>,
+): Promise<Record | null> {
+  if (organizationId !== null) return database.read(() => read(organizationId));
+  for await (const owner of ownersOf(database, table.name, id)) {
+    const found = await database.read(() => read(owner));
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+/** How many organizations are looked at before other work of the process runs. */
+const organizationsPerTurn = 1_000;
+
+/** The organizations that have a row with this id. Every key begins with the organization, so it looks into each. */
+export async function* ownersOf(
+  database: Pick<ScriptDatabase, "read">,
+  table: string,
+  id: string,
+): AsyncGenerator<string> {
+  const limit = organizationsPerTurn;
+  for (let after = ""; ; ) {
+    const from = { after, id, limit };
+    const rows = (await database.read(() => all(selectOwners(table), from))).map(readRow);
+    for (const row of rows) if (row.textOrNull("found") !== null) yield row.text("id");
+    if (rows.length < limit) return;
+    after = rows.at(-1)?.text("id") ?? "";
+    await yieldToEventLoop();
+  }
 }
 
 /** Reads pages of lists. */
@@ -48,8 +87,10 @@ export function createReadPage(database: ScriptDatabase, dialect: SqlDialect): R
   return async (list, conditions, paging, fromRow) => {
     const organizationId = organizationOf(conditions);
     const parts = { organizationId, list, sources: [{ list, conditions }] };
-    const read = () => pageFrom(parts, paging, dialect);
-    const page = await database.read(read);
+    const page =
+      organizationId === null && list.byOrganization
+        ? await mergedPage(database, parts, paging, dialect)
+        : await database.read(() => pageFrom(parts, paging));
     return { ...page, data: page.data.map(fromRow) };
   };
 }
@@ -60,38 +101,26 @@ function organizationOf(conditions: readonly Condition[]): Tenant {
   return named.find((id): id is string => typeof id === "string") ?? null;
 }
 
-/** Rows of a list that one table has. The lists of several sources have one order. */
-export interface PageSource {
-  readonly list: PagedList;
-  readonly conditions: readonly Condition[];
-  /** Converts a row of the table to a row of the list. */
-  readonly convert?: (row: unknown) => unknown;
-}
-
 interface PageParts {
-  /** Whose list it is; null for that of all organizations. */
+  /** Whose list it is; null for a list that belongs to no organization. */
   readonly organizationId: Tenant;
   readonly list: PagedList;
   readonly sources: readonly PageSource[];
 }
 
 /** Reads a page of a list from its tables, with cursors that tell an organization nothing about others. */
-export function* pageFrom(
-  parts: PageParts,
-  paging: StorePaging,
-  dialect: SqlDialect,
-): Script<StorePage<unknown>> {
+export function* pageFrom(parts: PageParts, paging: StorePaging): Script<StorePage<unknown>> {
   const { organizationId, list } = parts;
-  if (organizationId === null || !list.isSealed) return yield* plainPage(parts, paging, dialect);
+  if (organizationId === null || !list.isSealed) return yield* plainPage(parts, paging);
   if (paging.cursor === null) {
-    const page = yield* plainPage(parts, paging, dialect);
+    const page = yield* plainPage(parts, paging);
     if (page.nextCursor === null) return page;
     const seal = yield* sealOf(organizationId);
     return { ...page, nextCursor: sealCursor(list.name, page.nextCursor, seal) };
   }
   const seal = yield* sealOf(organizationId);
   const cursor = openCursor(list.name, paging.cursor, seal);
-  const page = yield* plainPage(parts, { ...paging, cursor }, dialect);
+  const page = yield* plainPage(parts, { ...paging, cursor });
   const { nextCursor: next } = page;
   return { ...page, nextCursor: next && sealCursor(list.name, next, seal) };
 }
@@ -108,20 +137,16 @@ function* sealOf(organizationId: string): Script<CursorSeal> {
 function* plainPage(
   { list, sources }: Omit<PageParts, "organizationId">,
   paging: StorePaging,
-  dialect: SqlDialect,
 ): Script<StorePage<unknown>> {
   const { limit, maxScanned = defaultMaxScanned } = paging;
   const few = Math.min(triedRows * limit, maxScanned);
   for (let scanned = few; ; scanned = maxScanned) {
-    const end = yield* endOf(sources, { ...paging, maxScanned: scanned }, dialect);
-    const rows = yield* rowsUpTo(end, { list, sources }, paging, dialect);
+    const end = yield* endOf(sources, { ...paging, maxScanned: scanned });
+    const rows = yield* rowsUpTo(end, { list, sources }, paging);
     if (end === null || rows.length > limit || scanned === maxScanned)
       return pageOf(list, rows, limit, (row) => row, end);
   }
 }
-
-/** How many rows are tried first for each row of the page. */
-const triedRows = 10;
 
 function isSifted({ conditions }: PageSource): boolean {
   return conditions.some(({ sifts }) => sifts);
@@ -131,11 +156,10 @@ function isSifted({ conditions }: PageSource): boolean {
 function* endOf(
   sources: readonly PageSource[],
   paging: StorePaging & { readonly maxScanned: number },
-  dialect: SqlDialect,
 ): Script<CursorPlace | null> {
   let first: CursorPlace | null = null;
   for (const source of sources.filter(isSifted)) {
-    const { text, parameters } = selectEnd(source.list, source.conditions, paging, dialect);
+    const { text, parameters } = selectEnd(source.list, source.conditions, paging);
     const [row] = yield* query(text, parameters);
     const end = row === undefined ? null : placeOf(source.list, row);
     if (end && (!first || comparePlaces(source.list, end, first) < 0)) first = end;
@@ -148,12 +172,11 @@ function* rowsUpTo(
   end: CursorPlace | null,
   { list, sources }: Omit<PageParts, "organizationId">,
   paging: StorePaging,
-  dialect: SqlDialect,
 ): Script<readonly unknown[]> {
   const found: unknown[] = [];
   for (const { list, conditions, convert } of sources) {
-    const all = end ? [...conditions, upTo(list, end)] : conditions;
-    const { text, parameters } = selectPage(list, all, paging, dialect);
+    const whole = end ? [...conditions, upTo(list, end)] : conditions;
+    const { text, parameters } = selectPage(list, whole, paging);
     const rows = yield* query(text, parameters);
     found.push(...(convert ? rows.map(convert) : rows));
   }

@@ -12,7 +12,6 @@ import type {
   SessionRepository,
   StepRepository,
   Store,
-  Tenant,
   TranscriptPart,
 } from "@tollgate/core/store";
 import { isOwnedBy, lineageOf, type SessionState, transcriptPart } from "@tollgate/store-engine";
@@ -48,7 +47,7 @@ import { transcriptStatements } from "../statements/transcript.ts";
 import { createBudgetRepository, createRateLimitRepository } from "./budget-repository.ts";
 import { createCheckpointRepository } from "./checkpoint-repository.ts";
 import { createAdminTokenRepository, createKeyRepository } from "./key-repository.ts";
-import { createReadPage, insertLeaf, type ReadPage, readById } from "./reading.ts";
+import { createReadPage, insertLeaf, type ReadPage, readById, readWhere } from "./reading.ts";
 import { createDecisionRepository, createStepRepository } from "./step-repository.ts";
 import { createUsageRepository } from "./usage-repository.ts";
 
@@ -85,11 +84,15 @@ export function createRepositories(database: ScriptDatabase, dialect: SqlDialect
     connections: createConnectionRepository(database, dialect),
     sessions: {
       get: (organizationId, id) =>
-        database.read(() => readById(sessions, { organizationId, id }, sessionFromRow)),
+        readWhere(database, sessions, { organizationId, id }, (organizationId) =>
+          readById(sessions, { organizationId, id }, sessionFromRow),
+        ),
       list: (query, paging) =>
         readPage(lists.sessions, conditions.ofSessions(query), paging, sessionFromRow),
       transcript: (organizationId, id, from = 0, to = Number.MAX_SAFE_INTEGER) =>
-        database.read(() => transcriptOf({ organizationId, id }, { from, to })),
+        readWhere(database, sessions, { organizationId, id }, (organizationId) =>
+          transcriptOf({ organizationId, id }, { from, to }),
+        ),
       isOwned: async (owner, id) =>
         (await database.read(() => ownSession(owner, openStepStatements.session, id))) !== null,
       findByTurn: (owner, turnId) =>
@@ -136,7 +139,7 @@ function liveParameters({ organizationId, userId, keyId }: Owner, id: string, at
 
 /** The parts of a Session and its ancestors that have messages of a range. */
 function* transcriptOf(
-  place: { readonly organizationId: Tenant; readonly id: string },
+  place: { readonly organizationId: string; readonly id: string },
   { from, to }: { readonly from: number; readonly to: number },
 ): Script<readonly TranscriptPart[] | null> {
   const last = yield* readById(sessions, place, sessionRecordFromRow);

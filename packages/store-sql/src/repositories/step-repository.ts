@@ -1,10 +1,4 @@
-import type {
-  DecisionRepository,
-  Step,
-  StepContents,
-  StepRepository,
-  Tenant,
-} from "@tollgate/core/store";
+import type { DecisionRepository, Step, StepContents, StepRepository } from "@tollgate/core/store";
 import { stepContents, withCorrections, withErrors } from "@tollgate/store-engine";
 import type { Conditions } from "../conditions.ts";
 import type { SqlDialect } from "../dialect.ts";
@@ -19,7 +13,7 @@ import { all, type Script, type ScriptDatabase } from "../script.ts";
 import { correctionsOf } from "../statements/correction.ts";
 import { transcriptStatements } from "../statements/transcript.ts";
 import { summaryOf, summedSteps } from "../summary-page.ts";
-import { type ReadPage, readById } from "./reading.ts";
+import { type ReadPage, readById, readWhere } from "./reading.ts";
 
 /** The Steps of a database. Each store sweeps them in its own way. */
 export function createStepRepository(
@@ -30,7 +24,8 @@ export function createStepRepository(
 ): Omit<StepRepository, "sweep"> {
   const { wholeStep, wholeSteps, correctedSteps } = stepsIn(dialect);
   return {
-    get: (organizationId, id) => database.read(() => wholeStep(organizationId, id)),
+    get: (organizationId, id) =>
+      readWhere(database, steps, { organizationId, id }, (owner) => wholeStep(owner, id)),
     async list(query, paging) {
       const page = await readPage(lists.steps, conditions.ofSteps(query), paging, stepFromRow);
       return { ...page, data: await database.read(() => wholeSteps(page.data)) };
@@ -41,7 +36,8 @@ export function createStepRepository(
       const data = await database.read(() => correctedSteps(page.data));
       return summaryOf(query, { ...page, data });
     },
-    contents: (organizationId, id) => database.read(() => contentsOf(organizationId, id)),
+    contents: (organizationId, id) =>
+      readWhere(database, steps, { organizationId, id }, (owner) => contentsOf(owner, id)),
   };
 }
 
@@ -53,7 +49,9 @@ export function createDecisionRepository(
   const decisions = { name: "decisions", columns: decisionColumns };
   return {
     get: (organizationId, id) =>
-      database.read(() => readById(decisions, { organizationId, id }, decisionFromRow)),
+      readWhere(database, decisions, { organizationId, id }, (organizationId) =>
+        readById(decisions, { organizationId, id }, decisionFromRow),
+      ),
     list: (query, paging) =>
       readPage(lists.decisions, conditions.ofDecisions(query), paging, decisionFromRow),
   };
@@ -66,7 +64,7 @@ type Correctable = Pick<Step, "organizationId" | "id"> & Parameters<typeof withC
 
 /** Steps with their corrections and their providers' error texts. */
 function stepsIn(dialect: SqlDialect): {
-  readonly wholeStep: (organizationId: Tenant, id: string) => Script<Step | null>;
+  readonly wholeStep: (organizationId: string, id: string) => Script<Step | null>;
   readonly wholeSteps: (page: readonly Step[]) => Script<readonly Step[]>;
   readonly correctedSteps: <One extends Correctable>(
     page: readonly One[],
@@ -113,7 +111,7 @@ function stepsIn(dialect: SqlDialect): {
 const places = { name: "steps", columns: ["organization_id", "id", "session_id", "length"] };
 
 /** The record of one Step; null if the Step does not exist. */
-function* contentsOf(organizationId: Tenant, id: string): Script<StepContents | null> {
+function* contentsOf(organizationId: string, id: string): Script<StepContents | null> {
   const place = yield* readById(places, { organizationId, id }, readRow);
   if (!place) return null;
   const sessionId = place.textOrNull("session_id");

@@ -66,7 +66,7 @@ export function createUsageRepository(
       // A page reads one row more than its limit.
       const paging = { cursor, limit: limit - 1 };
       // Its text is constant: with a cursor or without, with `to` or without.
-      const { text, parameters } = selectPage(unfolded, where, paging, dialect);
+      const { text, parameters } = selectPage(unfolded, where, paging);
       const rows = await database.read(() => all(text, parameters));
       const paths: UnfoldedPaths = new Map();
       return {
@@ -87,7 +87,7 @@ export function createUsageRepository(
     async hours(asked, paging) {
       // Its text is constant, too.
       const where = conditions.ofUsage(asked);
-      const { text, parameters } = selectPage(lists.usage, where, paging, dialect);
+      const { text, parameters } = selectPage(lists.usage, where, paging);
       const rows = await database.read(() => all(text, parameters));
       return pageOf(lists.usage, rows, paging.limit, usageRows.fromRow);
     },

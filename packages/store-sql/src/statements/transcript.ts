@@ -1,19 +1,15 @@
 import { positionsBeside } from "../rows/part-row.ts";
 
-/** One row by its id, in one organization or in any. */
-export function selectById(
-  table: string,
-  columns: readonly string[],
-  acrossOrganizations: boolean,
-) {
-  const selected = columns.map((column) => `r.${column}`).join(", ");
-  // Every key begins with the organization, so the joins try each organization in turn, which reads few rows and no
-  // whole table.
-  return acrossOrganizations
-    ? `SELECT ${selected} FROM organizations o CROSS JOIN ${table} r
-        WHERE r.organization_id = o.id AND r.id = :id LIMIT 1`
-    : `SELECT ${selected} FROM ${table} r
-        WHERE r.organization_id = :organization_id AND r.id = :id`;
+/** One row of an organization by its id. */
+export function selectById(table: string, columns: readonly string[]): string {
+  return `SELECT ${columns.join(", ")} FROM ${table}
+    WHERE organization_id = :organization_id AND id = :id`;
+}
+
+/** A page of organizations. `found` is null if the table has no row of the organization with this id. */
+export function selectOwners(table: string): string {
+  return `SELECT o.id, (SELECT r.id FROM ${table} r WHERE r.organization_id = o.id AND r.id = :id) AS found
+    FROM organizations o WHERE o.id > :after ORDER BY o.id LIMIT :limit`;
 }
 
 /** Statements on Sessions' lineage, transcripts and owners. */
