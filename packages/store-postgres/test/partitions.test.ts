@@ -135,6 +135,42 @@ it("drops a partition once all its Steps are old, and writes one leaf with their
   expect(await sweep(store, until + keep)).toEqual({ removed: 0, next: null });
 });
 
+it("drops a partition of many organizations with few statements, and a leaf for each", async () => {
+  const pool = createPool();
+  const schema = freshSchema();
+  let statements = 0;
+  const counting = poolQuerying(pool, (query) => (sent, answered) => {
+    statements++;
+    return query(sent, answered);
+  });
+  const store = postgresStore({ pool: counting }, { schema });
+  onTestFinished(() => store.close());
+  await store.migrate();
+  await insertKey(store);
+  const { from, until } = await firstPartition(store, schema);
+  const id = await stepAt(store, from);
+  const [columns] = await query(`SELECT string_agg(column_name, ', ') AS names
+    FROM information_schema.columns WHERE table_schema = '${schema}' AND table_name = 'steps'
+      AND column_name NOT IN ('organization_id', 'unsuccessful')`);
+  const organizations = 1_200;
+  await query(`INSERT INTO ${schema}.steps (organization_id, ${columns?.["names"]})
+    SELECT 'many-' || n, ${columns?.["names"]} FROM ${schema}.steps, generate_series(1, ${organizations}) AS n
+    WHERE id = '${id}'`);
+  statements = 0;
+  expect(await sweep(store, until + keep)).toEqual({
+    removed: organizations + 1,
+    next: expect.any(String),
+  });
+  expect(statements).toBeLessThan(30);
+  expect(await stepIds(store)).toEqual([]);
+  for (const organizationId of [owner.organizationId, "many-1", `many-${organizations}`]) {
+    const { data } = await store.evidence.list({ organizationId }, { cursor: null, limit: 9 });
+    const removal = data.find(({ kind }) => kind === "activity.removed");
+    expect(removal).toMatchObject({ organizationId, meta: '{"count":1}' });
+    expect(Buffer.compare(removal?.hash ?? Buffer.alloc(0), leafHash('{"count":1}'))).toBe(0);
+  }
+});
+
 it("finishes a sweep although the gateway's clock is far ahead of the database's", async () => {
   const { store, schema } = await openMigrated();
   const { until } = await firstPartition(store, schema);

@@ -1,9 +1,8 @@
-import type { StepSweep } from "@tollgate/core/store";
-import { leafToRow, readRow, writes } from "@tollgate/store-sql";
+import type { RemovedSteps, StepSweep } from "@tollgate/core/store";
+import { readRow } from "@tollgate/store-sql";
 import { type Connection, queryTimeouts } from "../database/connection.ts";
 import type { Database } from "../database/database.ts";
 import { PostgresFailure } from "../database/failure.ts";
-import type { Transaction } from "../database/transaction.ts";
 import { tryPartitionLock } from "./partition-lock.ts";
 import { boundAt, type PartitionRange } from "./partition-range.ts";
 import { readPartitions } from "./read-partitions.ts";
@@ -19,7 +18,7 @@ interface Partition extends PartitionRange {
  */
 export async function dropPartition(database: Database, sweep: StepSweep): Promise<number | null> {
   const { schema } = database;
-  return database.rearrange(async (transaction, connection) => {
+  return database.rearrange(async (_, connection) => {
     if (!(await tryPartitionLock(connection, schema))) return null;
     const before = sweep.at - sweep.keep;
     const { now, ranges } = await readPartitions(connection, schema);
@@ -28,7 +27,7 @@ export async function dropPartition(database: Database, sweep: StepSweep): Promi
       const counts = await countsOf(connection, schema, partition, before);
       // If a gateway's clock is far ahead, a dropped empty partition of a future time would just be created again.
       if (!counts || (counts.length === 0 && partition.until > now)) continue;
-      await writeLeaves(transaction, counts, sweep);
+      await writeLeaves(connection, schema, counts, sweep);
       await drop(connection, schema, partition);
       return counts.reduce((sum, { count }) => sum + count, 0);
     }
@@ -45,7 +44,7 @@ async function countsOf(
   schema: string,
   partition: Partition,
   before: number,
-): Promise<readonly { readonly organizationId: string; readonly count: number }[] | null> {
+): Promise<readonly RemovedSteps[] | null> {
   if (await hasOpenStep(connection, partition)) return null;
   const rows = await connection.query(
     `SELECT organization_id, count(*) AS count, max(opened_at) AS youngest
@@ -73,16 +72,29 @@ async function hasOpenStep(
   return row !== undefined;
 }
 
+/** A statement writes so many leaves. One for each would let the sealing of all logs wait for as many round trips. */
+const leavesPerStatement = 500;
+
 async function writeLeaves(
-  transaction: Transaction,
-  counts: readonly { readonly organizationId: string; readonly count: number }[],
+  connection: Connection,
+  schema: string,
+  counts: readonly RemovedSteps[],
   { leaf }: StepSweep,
 ): Promise<void> {
-  for (const removed of counts)
-    await transaction.run(
-      writes.leaf.statement,
-      leafToRow(leaf(removed), await transaction.next()),
-    );
+  for (let at = 0; at < counts.length; at += leavesPerStatement) {
+    const leaves = counts.slice(at, at + leavesPerStatement).map((removed) => {
+      const { hash, ...rest } = leaf(removed);
+      return { ...rest, hash: Buffer.from(hash).toString("hex") };
+    });
+    await connection.all(insertLeaves(schema), { leaves: JSON.stringify(leaves) });
+  }
+}
+
+function insertLeaves(schema: string): string {
+  return `INSERT INTO leaves (organization_id, sequence, id, kind, at, meta, hash)
+    SELECT l."organizationId", nextval('${schema}.sequence'), l.id, l.kind, l.at, l.meta, decode(l.hash, 'hex')
+    FROM json_to_recordset(CAST(:leaves AS JSON))
+      AS l ("organizationId" TEXT, id TEXT, kind TEXT, at BIGINT, meta TEXT, hash TEXT)`;
 }
 
 /** All other transactions wait from here on, so exactly the counted rows are removed. */
