@@ -8,6 +8,7 @@ import {
   stepIntent,
   stepSettlement,
 } from "../../store-engine/test/step-intents.ts";
+import type { PostgresQuery } from "../src/database/client.ts";
 import { createDatabase } from "../src/database/database.ts";
 import { postgresStore } from "../src/index.ts";
 import { makePartitions } from "../src/partitions/make-partitions.ts";
@@ -330,6 +331,36 @@ it("creates partitions next to a large default partition without scanning it und
   expect(proven).toHaveLength(2);
   expect(await promisesOf(schema)).toEqual([]);
   await stepAt(store, first.from);
+});
+
+it("looks for Steps of new partitions without reading the default partition, and checks it without hurry", async () => {
+  const { schema } = await openMigrated();
+  const pool = createPool();
+  const sent: PostgresQuery[] = [];
+  const plans: string[] = [];
+  const watching = poolQuerying(pool, (query) => (asked, answered) => {
+    sent.push(asked);
+    if (!asked.text.includes("LATERAL")) return query(asked, answered);
+    const text = `EXPLAIN (COSTS OFF) ${asked.text}`;
+    query({ text, values: asked.values ?? [] }, (error, result) => {
+      plans.push(JSON.stringify(result?.rows ?? error));
+      query(asked, answered);
+    });
+  });
+  await query(`INSERT INTO ${schema}.organizations (id, salt)
+    SELECT 'many-' || n, '' FROM generate_series(1, 1000) AS n`);
+  const database = createDatabase({
+    ...{ pool: watching, schema, migrate: "auto", namedStatements: true, most: null },
+    end: async () => {},
+  });
+  await makePartitions(database, keep, -1);
+  await database.close();
+  expect(await partitionsOf(schema)).toHaveLength(2);
+  expect(plans).toHaveLength(3);
+  for (const plan of plans) expect(plan).not.toContain("Seq Scan on steps_rest");
+  const checks = sent.filter(({ text }) => text.includes("VALIDATE"));
+  expect(checks.map(({ query_timeout }) => query_timeout)).toEqual([1_800_000]);
+  expect(sent.map(({ text }) => text)).toContain("SET LOCAL statement_timeout = 1800000");
 });
 
 it("finishes the work of a killed process, and removes a constraint that it will not use", async () => {

@@ -8,6 +8,12 @@ import { exclusionPrefix, readPartitions } from "./read-partitions.ts";
 /** A default partition of at most this many bytes is checked fast enough to block writes meanwhile. */
 const smallRest = 67_108_864;
 
+/**
+ * How long the server may check that the default partition has no rows of a time, in milliseconds. It reads every Step there
+ * once, and blocks nothing.
+ */
+const validationTimeout = 1_800_000;
+
 /** The steps towards missing partitions: remove a constraint, add one, validate it, create the partitions. */
 const maxSteps = 4;
 
@@ -58,20 +64,29 @@ async function advance(
     if (promise) await alterRest(`DROP CONSTRAINT ${promise.name}`);
     return "done";
   }
-  await alterRest(promise ? `VALIDATE CONSTRAINT ${promise.name}` : `ADD ${wanted.text}`);
+  if (!promise) await alterRest(`ADD ${wanted.text}`);
+  else {
+    await exec(`SET LOCAL statement_timeout = ${validationTimeout}`);
+    await connection.exec(
+      `ALTER TABLE ${schema}.${restOfSteps} VALIDATE CONSTRAINT ${promise.name}`,
+      validationTimeout,
+    );
+  }
   return "more";
 }
+
+/** Finds a Step of a time by looking into each organization: no other index of the default partition has the id. */
+const stepOfRest = `SELECT r.id FROM organizations o CROSS JOIN LATERAL (
+    SELECT id FROM ${restOfSteps} WHERE organization_id = o.id AND id >= :from AND id < :until LIMIT 1) AS r
+  LIMIT 1`;
 
 /** Null if nothing is missing, or if the default partition already has Steps of that time, which stay there. */
 async function missingOf(connection: Connection, each: readonly PartitionRange[]) {
   const [first, last] = [each[0], each.at(-1)];
   if (!first || !last) return null;
   const whole = { from: first.from, until: last.until };
-  const found = await connection.query(
-    `SELECT 1 AS found FROM ${restOfSteps} WHERE id >= :from AND id < :until LIMIT 1`,
-    { from: boundAt(whole.from), until: boundAt(whole.until) },
-    queryTimeouts.migration,
-  );
+  const range = { from: boundAt(whole.from), until: boundAt(whole.until) };
+  const found = await connection.query(stepOfRest, range, queryTimeouts.migration);
   return found.length > 0 ? null : { each, whole };
 }
 
