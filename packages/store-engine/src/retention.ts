@@ -130,7 +130,7 @@ function keyOf({ organizationId, id }: RowName): string {
  * A sweep looks at this many organizations at once. Finding out that nothing is due in one takes a look into its index, and
  * other work waits meanwhile.
  */
-const organizationsPerPage = 500;
+const organizationsPerPage = 200;
 
 /** Removes the oldest settled Steps, organization by organization, and records the number in a leaf for each. */
 export function sweepSteps(view: RetentionView, sweep: StepSweep): Decision<SweepResult> {

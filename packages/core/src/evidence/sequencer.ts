@@ -3,6 +3,7 @@ import type { EvidenceSigner } from "../contracts/evidence-signer.ts";
 import type { GatewayEvent } from "../contracts/observer.ts";
 import { orTimeout } from "../kernel/bounded-wait.ts";
 import type { Clock } from "../kernel/clock.ts";
+import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import { createNoteSigner } from "./checkpoint-note.ts";
 import { createSignedMemory, InconsistentLog, sealLog } from "./seal-log.ts";
 
@@ -34,7 +35,7 @@ interface SequencerParts {
 
 const intervalMs = 500;
 const signingMs = 5_000;
-const logsPerPage = 1_000;
+const logsPerPage = 500;
 
 export function createSequencer(parts: SequencerParts): Sequencer {
   const { checkpoints, alarmAfter, clock, notify } = parts;
@@ -82,6 +83,7 @@ export function createSequencer(parts: SequencerParts): Sequencer {
       }
       if (next === null) break;
       after = next;
+      await yieldToEventLoop();
     }
     sealedUpTo = waiting;
     if (failures.length > 0) throw failures[0];

@@ -19,7 +19,7 @@ interface FoldOptions {
 
 /** Steps are folded an hour after their own hour, so that a clock may be behind by less. */
 const lagMs = 3_600_000;
-const organizationsPerPage = 500;
+const organizationsPerPage = 200;
 
 /** The end of the hours that are folded now. */
 export function foldableUntil(now: number): number {
