@@ -1,6 +1,14 @@
 import { read, type Schema, text, z } from "@tollgate/core/schemas";
-import type { Store } from "@tollgate/core/store";
-import { correct, openAttempt, openStep, recordRefusal, settleStep } from "@tollgate/store-engine";
+import type { SettleStepResult, StepSettlement, Store } from "@tollgate/core/store";
+import {
+  correct,
+  type Decision,
+  openAttempt,
+  openStep,
+  recordRefusal,
+  settleStep,
+  type View,
+} from "@tollgate/store-engine";
 import { createRepositories } from "@tollgate/store-sql";
 import pg from "pg";
 import type { PostgresPool } from "./database/client.ts";
@@ -113,13 +121,12 @@ export function postgresStore(source: PostgresSource, options: PostgresStoreOpti
     openStep: (intent) => resultOf(whileOpening(driver.open((view) => openStep(view, intent)))),
     openAttempt: (intent) => resultOf(driver.settle((view) => openAttempt(view, intent))),
     settleStep: (settlement) => {
-      const settling = driver.settle((view) => settleStep(view, settlement));
+      const settling = driver.settle((view) => settleOnce(view, settlement));
       return promised(
-        mapped(settling, ({ result, isUnsure }) => {
-          const { outcome } = settlement;
+        mapped(settling, ({ result: { ending, isSame }, isUnsure }) =>
           // An earlier run of this call may have written the settlement that it finds.
-          return isUnsure && result.outcome === outcome ? { settled: true, outcome } : result;
-        }),
+          isUnsure && isSame ? { settled: true, outcome: ending.outcome } : ending,
+        ),
       );
     },
     correct: (intent) => {
@@ -138,6 +145,18 @@ export function postgresStore(source: PostgresSource, options: PostgresStoreOpti
     steps: { ...shared.steps, sweep: (sweep) => sweepSteps(database, sweep) },
     responses: { ...shared.responses, ...createResponseRepository(database) },
   };
+}
+
+/** Settles a Step, or tells whether it is settled as it should be: another process settles a lost Step at another time. */
+function settleOnce(
+  view: View,
+  settlement: StepSettlement,
+): Decision<{ readonly ending: SettleStepResult; readonly isSame: boolean }> {
+  const { result: ending, change } = settleStep(view, settlement);
+  const { organizationId, stepId, at, outcome } = settlement;
+  const found = ending.settled ? null : view.step(organizationId, stepId)?.step;
+  const isSame = found?.settledAt === at && found.outcome === outcome;
+  return { result: { ending, isSame }, change };
 }
 
 function resultOf<Result>(decision: Task<DecisionOutcome<Result>>): Promise<Result> {

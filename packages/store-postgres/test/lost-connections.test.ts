@@ -91,6 +91,29 @@ it.each(["before", "after"] as const)(
   },
 );
 
+it("does not report the settlement of another process as its own (F34)", async () => {
+  const { store, peer, schema } = await openBehindProxy();
+  await store.openStep(stepIntent("torn", [hold(10)]));
+  const interrupted = (at: number) => ({
+    ...stepSettlement("torn"),
+    ...({ at, outcome: "interrupted", reason: "process_lost", reply: null } as const),
+  });
+  let settledBefore: Promise<unknown> | null = null;
+  const losing = poolQuerying(createPool(), (query) => (sent, answered) => {
+    if (settledBefore || sent.text !== "COMMIT") return query(sent, answered);
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    settledBefore = promise;
+    query({ text: "ROLLBACK" }, async () => {
+      resolve(await peer.settleStep(interrupted(1)));
+      answered(new Error("Query read timeout"), undefined);
+    });
+  });
+  const late = postgresStore({ pool: losing }, { schema });
+  onTestFinished(() => late.close());
+  expect(await late.settleStep(interrupted(2))).toEqual({ settled: false, outcome: "interrupted" });
+  expect(await settledBefore).toEqual({ settled: true, outcome: "interrupted" });
+});
+
 it.each([
   ["opening", "opening of torn", openTorn],
   ["settlement", "step.settled torn", settleTorn],
