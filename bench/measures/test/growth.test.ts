@@ -8,7 +8,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { compare, median } from "../src/growth/compare.ts";
 import { fillPostgres, fillSqlite } from "../src/growth/fill.ts";
-import { questions } from "../src/growth/questions.ts";
+import { measureOrganizations, questions } from "../src/growth/questions.ts";
 
 const size = { steps: 10_000, sessions: 2_000 };
 /**
@@ -90,6 +90,19 @@ describe("SQLite", () => {
       expect(few * many, question.name).toBeGreaterThan(0);
     }
   });
+});
+
+it("runs the work on all organizations on a history of many, and measures it", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "tollgate-growth-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const filename = join(folder, "many.db");
+  await fillSqlite(filename, { steps: 60, sessions: 30, organizations: 30 });
+  const store = sqliteStore({ filename });
+  const { data } = await store.steps.list({ organizationId: null }, { cursor: null, limit: 100 });
+  expect(new Set(data.map((step) => step.organizationId)).size).toBe(30);
+  const works = await measureOrganizations(store);
+  expect(works.length).toBeGreaterThan(5);
+  for (const { name, time } of works) expect(time, name).toBeGreaterThan(0);
 });
 
 it("computes the median", () => {

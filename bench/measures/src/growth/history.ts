@@ -13,6 +13,8 @@ export interface Size {
   readonly steps: number;
   /** Also the number of API keys. */
   readonly sessions: number;
+  /** How many organizations share it, each with an equal part of the Sessions. Default: one. */
+  readonly organizations?: number;
   /** The time between Steps, in milliseconds. Default: `apart`. */
   readonly apart?: number;
   /** Leaves out what sums of usage don't read: transcripts, decisions and evidence. */
@@ -58,18 +60,21 @@ export function fillingStatements(size: Size, words: Words): readonly string[] {
   const { steps, sessions } = size;
   const others = () => [
     insert("sessions", sessions, sessionRow(size, words)),
-    ...(words.carriesPermits ? [] : [insert("turns", steps, turnRow(session))]),
-    insert("decisions", words.carriesPermits ? rare : steps, decisionRow(session)),
-    insert("transcript_parts", steps, partRow(session, words)),
-    insert("leaves", steps, leafRow(words)),
+    ...(words.carriesPermits ? [] : [insert("turns", steps, turnRow(session, size))]),
+    insert("decisions", words.carriesPermits ? rare : steps, decisionRow(session, size)),
+    insert("transcript_parts", steps, partRow(session, size, words)),
+    insert("leaves", steps, leafRow(session, size, words)),
   ];
   return [
     `UPDATE store_state SET cursor_secret = ${text(cursorSecret)}`,
-    `INSERT INTO organizations (id, salt) VALUES (${text(organizationId)}, ${words.digest("0")})`,
-    insert("api_keys", sessions, keyRow),
+    insert("organizations", size.organizations ?? 1, {
+      id: organizationOf("n", size),
+      salt: words.digest("0"),
+    }),
+    insert("api_keys", sessions, keyRow(size)),
     insert("key_secrets", sessions, {
       digest: words.digest("n"),
-      organization_id: text(organizationId),
+      organization_id: organizationOf("n", size),
       key_id: id("key", "n"),
     }),
     insert("steps", steps, stepRow(session, size, words)),
@@ -84,11 +89,17 @@ export function lastSequence({ steps }: Size): number {
 
 const at = `${firstAt} + n * ${apart}`;
 const userOf = (key: string): string => `'user-' || (${key} % 2)`;
-const keyOf = (session: string): string =>
-  `CASE WHEN ${session} < ${rare} THEN ${rareKey} ELSE ${session} % ${busyKeys} END`;
+const organizationOf = (session: string, { organizations }: Size): string =>
+  organizations === undefined
+    ? text(organizationId)
+    : id("organization", `(${session}) % ${organizations}`);
+const keyOf = (session: string, { organizations }: Size): string =>
+  organizations !== undefined
+    ? session
+    : `CASE WHEN ${session} < ${rare} THEN ${rareKey} ELSE ${session} % ${busyKeys} END`;
 
-const keyRow = {
-  organization_id: text(organizationId),
+const keyRow = (size: Size) => ({
+  organization_id: organizationOf("n", size),
   id: id("key", "n"),
   user_id: userOf("n"),
   label: "'key ' || n",
@@ -98,18 +109,19 @@ const keyRow = {
   created_at: at,
   version: "0",
   sequence: "n",
-};
-
-const owner = (session: string) => ({
-  organization_id: text(organizationId),
-  user_id: userOf(keyOf(session)),
-  key_id: id("key", keyOf(session)),
 });
 
-function sessionRow({ steps, sessions }: Size, { digest }: Words) {
+const owner = (session: string, size: Size) => ({
+  organization_id: organizationOf(session, size),
+  user_id: userOf(keyOf(session, size)),
+  key_id: id("key", keyOf(session, size)),
+});
+
+function sessionRow(size: Size, { digest }: Words) {
+  const { steps, sessions } = size;
   const lastStep = `((n + 1) * ${steps} / ${sessions} - 1)`;
   return {
-    ...owner("n"),
+    ...owner("n", size),
     id: id("session", "n"),
     source: "'api'",
     head: digest("n"),
@@ -124,18 +136,18 @@ function sessionRow({ steps, sessions }: Size, { digest }: Words) {
   };
 }
 
-function turnRow(session: string) {
+function turnRow(session: string, size: Size) {
   return {
-    organization_id: text(organizationId),
+    organization_id: organizationOf(session, size),
     id: id("step", "n"),
     session_id: id("session", session),
   };
 }
 
-function decisionRow(session: string) {
+function decisionRow(session: string, size: Size) {
   return {
     ...constants(decisionToRow(template.owner, template.decision, 0)),
-    ...owner(session),
+    ...owner(session, size),
     id: id("decision", "n"),
     effect: `CASE WHEN n < ${rare} THEN 'deny' ELSE 'permit' END`,
     at,
@@ -148,7 +160,7 @@ function stepRow(session: string, size: Size, { carriesPermits }: Words) {
   return {
     ...constants(stepToRow(record, 0)),
     ...constants(endToRow(record)),
-    ...owner(session),
+    ...owner(session, size),
     id: id("step", "n"),
     decision_id: id(carriesPermits ? "step" : "decision", "n"),
     session_id: id("session", session),
@@ -223,9 +235,9 @@ function carried() {
   return { renewal: "1", permit: `CASE WHEN n >= ${rare} THEN ${permit} END` };
 }
 
-function partRow(session: string, { digest, bytes }: Words) {
+function partRow(session: string, size: Size, { digest, bytes }: Words) {
   return {
-    organization_id: text(organizationId),
+    organization_id: organizationOf(session, size),
     session_id: id("session", session),
     position: "n",
     step_id: id("step", "n"),
@@ -238,9 +250,9 @@ function partRow(session: string, { digest, bytes }: Words) {
   };
 }
 
-function leafRow({ digest }: Words) {
+function leafRow(session: string, size: Size, { digest }: Words) {
   return {
-    organization_id: text(organizationId),
+    organization_id: organizationOf(session, size),
     sequence: "n * 2 + 1",
     id: id("leaf", "n"),
     kind: "'step.settled'",

@@ -1,6 +1,9 @@
 import { createHash } from "node:crypto";
+import { createGateway, everyOrganization, type Gateway } from "@tollgate/core";
 import { encodeCursor, type Store, type StorePage, type StorePaging } from "@tollgate/core/store";
+import { simProvider } from "@tollgate/provider-sim";
 import { sealCursor } from "@tollgate/store-engine";
+import { type Delay, DelayWatch } from "../delays.ts";
 import { organizationId, stepIntent, stepSettlement } from "../step-intents.ts";
 import { apart, cursorSecret, firstAt, idOf, rareKey, type Size } from "./history.ts";
 
@@ -172,4 +175,50 @@ function page(
       if ((await read(store, size)).data.length === 0) throw new Error(`${name} returned no rows.`);
     },
   };
+}
+
+const all = { organizationId: everyOrganization } as const;
+
+/** Work on all organizations. It takes a look into each, so it may take long, but other work goes on meanwhile. */
+const works: Readonly<Record<string, (gateway: Gateway) => PromiseLike<unknown>>> = {
+  "a sweep and a rollup of nothing": (gateway) => gateway.sweep(),
+  "Steps of every organization": ({ steps }) => steps.list(all, { limit }),
+  "Steps of a user of every organization": ({ steps }) =>
+    steps.list({ ...all, user: "nobody" }, { limit }),
+  "Sessions of every organization": ({ sessions }) => sessions.list(all, { limit }),
+  "decisions of every organization": ({ decisions }) => decisions.list(all, { limit }),
+  "keys of every organization": ({ keys }) => keys.list(all, { limit }),
+  "a Step that doesn't exist": ({ steps }) =>
+    steps.get({ ...all, id: idOf("nothing", 0) }).catch(() => null),
+  "reconciling budgets": ({ budgets }) => budgets.reconcile(),
+};
+
+/** How long a work took, and for how long it held up the event loop, in milliseconds. */
+export interface WorkOnAll {
+  readonly name: string;
+  readonly time: number;
+  readonly delay: Delay;
+}
+
+/** Runs each work once on a store with a history of many organizations. */
+export async function measureOrganizations(store: Store): Promise<readonly WorkOnAll[]> {
+  const gateway = createGateway({
+    store,
+    providers: { sim: simProvider() },
+    retention: { activity: "36500d", transcripts: "36500d" },
+    maintenance: false,
+  });
+  // The first commit also writes to the disk what filling the store left to the system.
+  await gateway.sweep();
+  const watch = new DelayWatch();
+  const measured: WorkOnAll[] = [];
+  for (const [name, run] of Object.entries(works)) {
+    watch.take();
+    const started = performance.now();
+    await run(gateway);
+    measured.push({ name, time: performance.now() - started, delay: watch.take() });
+  }
+  watch.stop();
+  await gateway.close();
+  return measured;
 }
