@@ -1,12 +1,12 @@
 import type { AdminToken } from "../domain/admin-token.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
-import { GatewayError } from "../errors/gateway-error.ts";
+import { GatewayError, invalidArgument } from "../errors/gateway-error.ts";
 import { createLeaf } from "../evidence/leaves.ts";
 import { requireClass } from "../identity/key-arguments.ts";
 import { createSecret, displayPrefix, isSecretForm, secretDigest } from "../identity/secret.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
-import { invalid, organizationOf } from "./budgets.ts";
+import { organizationOf } from "./budgets.ts";
 import { reportChange } from "./changes.ts";
 import {
   asReplayed,
@@ -168,7 +168,7 @@ function newToken(
   const createdAt = clock.now();
   const expiresAt = end === undefined ? createdAt + defaultLife : fromIso(end);
   if (expiresAt <= createdAt || expiresAt > createdAt + maxLife)
-    throw invalid("expiresAt", "`expiresAt` must be in the future and within 365 days.");
+    throw invalidArgument("expiresAt", "`expiresAt` must be in the future and within 365 days.");
   if (transcripts !== undefined) {
     requireClass(dataClasses, "transcripts.upTo", transcripts.upTo);
     requireWithin(dataClasses, transcripts.upTo, within);

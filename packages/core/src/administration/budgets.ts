@@ -10,7 +10,7 @@ import {
 import type { Budget, BudgetCounter, BudgetRaise, CounterDrift } from "../domain/budget.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import type { RateLimitScope } from "../domain/rate-limit.ts";
-import { GatewayError } from "../errors/gateway-error.ts";
+import { GatewayError, invalidArgument } from "../errors/gateway-error.ts";
 import { createLeaf } from "../evidence/leaves.ts";
 import { read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
@@ -265,7 +265,7 @@ export function replacing(next: Scoped, ifMatch: string | undefined) {
   return (before: Scoped): void => {
     check(before);
     if (organizationsOf(next) === organizationsOf(before)) return;
-    throw invalid(
+    throw invalidArgument(
       "scope.organization",
       "`scope.organization` can't change: create a budget or rate limit with another id.",
     );
@@ -327,7 +327,10 @@ export function createReader<Row extends { readonly id: string }>(
   async function requireCreated(id: string): Promise<Found> {
     const row = await find(id);
     if (row.origin === "created") return row;
-    throw invalid("id", `${defined.noun} ${id} is declared in the configuration: change it there.`);
+    throw invalidArgument(
+      "id",
+      `${defined.noun} ${id} is declared in the configuration: change it there.`,
+    );
   }
 
   return { all, find, requireCreated };
@@ -383,7 +386,10 @@ function createRaises(
       const leaf = raise && budgetLeaf(context, "budget.raise_cancelled", { budget, raise, actor });
       const reference = { budgetId: id, id: raiseId };
       if (!leaf || !(await store.budgets.removeRaise(reference, leaf, matching(ifMatch))))
-        throw invalid("raiseId", `\`raiseId\` must be a raise of budget ${id} that applies now.`);
+        throw invalidArgument(
+          "raiseId",
+          `\`raiseId\` must be a raise of budget ${id} that applies now.`,
+        );
       reportChange(context, leaf);
       await budgets.reload();
     }),
@@ -395,7 +401,7 @@ function repeated(raises: readonly BudgetRaise[], asked: BudgetRaise): BudgetRai
   const { budgetId, id } = asked;
   const existing = raises.find((raise) => raise.budgetId === budgetId && raise.id === id);
   if (existing === undefined)
-    throw invalid(
+    throw invalidArgument(
       "id",
       `Budget ${budgetId} already has ${maxRaises} raises: cancel one or wait until one ends.`,
     );
@@ -414,12 +420,15 @@ function requireRaise(
 ): BudgetRaise {
   const { by, until: end, actor } = options;
   const amount = toAmount(by);
-  if (amount.amount === 0) throw invalid("by", "`by` must be above 0.");
+  if (amount.amount === 0) throw invalidArgument("by", "`by` must be above 0.");
   if (amount.unit !== budget.unit)
-    throw invalid("by", `\`by\` must be in the unit of budget ${budget.id}: ${budget.unit}.`);
+    throw invalidArgument(
+      "by",
+      `\`by\` must be in the unit of budget ${budget.id}: ${budget.unit}.`,
+    );
   const at = clock.now();
   const until = fromIso(end);
-  if (until <= at) throw invalid("until", "`until` must be in the future.");
+  if (until <= at) throw invalidArgument("until", "`until` must be in the future.");
   return {
     id: idOfCreation(ids, options, "budgets.raise", budget.id),
     budgetId: budget.id,
@@ -442,12 +451,12 @@ export function requireKnownGateways(
   { scope }: { readonly scope: Pick<RateLimitScope, "gateway"> },
 ): void {
   const unknown = [scope.gateway ?? []].flat().find((gateway) => !providers.has(gateway));
-  if (unknown !== undefined) throw invalid("scope.gateway", `Unknown gateway: ${unknown}.`);
+  if (unknown !== undefined) throw invalidArgument("scope.gateway", `Unknown gateway: ${unknown}.`);
 }
 
 function requireSameCounters(budget: Budget, before: Budget): void {
   if (before.period === budget.period && before.unit === budget.unit) return;
-  throw invalid(
+  throw invalidArgument(
     "period",
     "The `period` and the unit of a budget can't change: create a budget with another id.",
   );
@@ -461,7 +470,7 @@ async function requireSameUnit(context: GatewayContext, { id, unit }: Budget): P
   );
   const counted = data[0]?.unit ?? unit;
   if (counted === unit) return;
-  throw invalid("id", `\`id\` was used before, to count ${counted}: choose another one.`);
+  throw invalidArgument("id", `\`id\` was used before, to count ${counted}: choose another one.`);
 }
 
 /** @throws GatewayError `invalid_argument` for an id with counters, of a budget or of a rate limit */
@@ -470,7 +479,8 @@ export async function requireUnused(
   { id }: { readonly id: string },
 ): Promise<void> {
   const { data } = await store.budgets.counters({ budgetId: id }, { cursor: null, limit: 1 });
-  if (data.length > 0) throw invalid("id", `\`id\` was used before: ${id}. Choose another one.`);
+  if (data.length > 0)
+    throw invalidArgument("id", `\`id\` was used before: ${id}. Choose another one.`);
 }
 
 /** The organization whose log has the leaf: the only one that a scope counts; empty for several or all. */
@@ -517,8 +527,4 @@ function budgetLeaf(
 
 function notFound(id: string): GatewayError {
   return new GatewayError("budget_not_found", `Unknown budget: ${id}.`);
-}
-
-export function invalid(param: string, message: string): GatewayError {
-  return new GatewayError("invalid_argument", message, { param });
 }

@@ -1,7 +1,7 @@
 import { type CredentialPlace, UnsealError } from "../connections/credential-sealer.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import type { GatewayConnection, SealedConnection } from "../domain/gateway-connection.ts";
-import { GatewayError } from "../errors/gateway-error.ts";
+import { GatewayError, invalidArgument } from "../errors/gateway-error.ts";
 import { createLeaf } from "../evidence/leaves.ts";
 import { filters, read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
@@ -171,7 +171,7 @@ function requireCustomerOwned({ providers }: GatewayContext, gateway: string): s
     owned.length === 0
       ? "`gateway` must be a customer-owned gateway, but the configuration has none."
       : `\`gateway\` must be a customer-owned gateway: ${owned.join(", ")}.`;
-  throw new GatewayError("invalid_argument", message, { param: "gateway" });
+  throw invalidArgument("gateway", message);
 }
 
 function cannotSeal(thrown: unknown): never {

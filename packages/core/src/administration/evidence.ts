@@ -4,7 +4,7 @@ import type {
   LogOwner,
 } from "../contracts/checkpoint-repository.ts";
 import type { Checkpoint } from "../domain/checkpoint.ts";
-import { GatewayError } from "../errors/gateway-error.ts";
+import { GatewayError, invalidArgument } from "../errors/gateway-error.ts";
 import { isVerificationKey, type VerifiedLog, verifyLog } from "../evidence/verify-log.ts";
 import { filters, read } from "../input/read.ts";
 import { opaqueId, organizationOrAll, text, wholeNumber } from "../input/values.ts";
@@ -131,10 +131,9 @@ export function createEvidence(context: GatewayContext, ready: () => Promise<voi
       const { organizationId, keys, anchors = [] } = read(verifyOptions, options);
       const trusted = keys ?? (own === null ? [] : [own]);
       if (trusted.length === 0)
-        throw new GatewayError(
-          "invalid_argument",
+        throw invalidArgument(
+          "keys",
           "Verifying needs a public key: name one in `keys`, or configure `evidence`.",
-          { param: "keys" },
         );
       await ready();
       const due = await dueTimes(context);
@@ -161,7 +160,7 @@ export function createEvidence(context: GatewayContext, ready: () => Promise<voi
 function cannotSeal(cause: unknown): never {
   throw evidenceUnavailable(
     cause,
-    "Not everything could be sealed: the store or the signer failed, or a log was changed. `cause` says which.",
+    "Not everything was sealed: the store or the signer failed, or a log was changed. See `cause`.",
   );
 }
 
@@ -228,10 +227,9 @@ function requireNone(anchors: ReadonlySet<string>): void {
   const [anchor] = anchors;
   if (anchor === undefined) return;
   const [origin = ""] = anchor.split("\n");
-  throw new GatewayError(
-    "invalid_argument",
+  throw invalidArgument(
+    "anchors",
     `\`anchors\` has a note of a log that was not found or not asked for: ${origin.slice(0, 400)}`,
-    { param: "anchors" },
   );
 }
 

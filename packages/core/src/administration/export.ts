@@ -1,5 +1,5 @@
 import type { Tenant } from "../contracts/step-query.ts";
-import { GatewayError } from "../errors/gateway-error.ts";
+import { invalidArgument } from "../errors/gateway-error.ts";
 import { type CsvField, csvRecord } from "../kernel/csv.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
@@ -87,5 +87,5 @@ function writerOf<Row>(format: unknown, columns: readonly ExportColumn<Row>[]): 
       head: csvRecord(columns.map(([heading]) => heading)),
       row: (row) => csvRecord(columns.map(([, of]) => of(row))),
     };
-  throw new GatewayError("invalid_argument", "`format` must be csv or jsonl.", { param: "format" });
+  throw invalidArgument("format", "`format` must be csv or jsonl.");
 }

@@ -63,7 +63,7 @@ export function requireSame(existing: object | null, asked: object): void {
   if (existing !== null && etagOf(existing) === etagOf(asked)) return;
   throw new GatewayError(
     "idempotency_mismatch",
-    "This idempotency key was already used with other arguments, or its record has changed since. Use a new idempotency key.",
+    "This idempotency key was already used with other arguments, or its record has changed since. Use a new one.",
   );
 }
 

@@ -9,7 +9,7 @@ import type {
 import type { ApiKey, LeadingSystem } from "../domain/api-key.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import type { ModelAliases } from "../domain/model-id.ts";
-import { GatewayError } from "../errors/gateway-error.ts";
+import { GatewayError, invalidArgument } from "../errors/gateway-error.ts";
 import { createLeaf } from "../evidence/leaves.ts";
 import { higher, requireClass, requireClasses } from "../identity/key-arguments.ts";
 import type { NamedCaller } from "../identity/named-caller.ts";
@@ -338,9 +338,7 @@ function aliasesOf({ router }: GatewayContext, aliases: ModelAliases | null): Mo
 function expiryOf({ clock }: GatewayContext, time: string | null): number | null {
   const expiresAt = time === null ? null : fromIso(time);
   if (expiresAt === null || expiresAt > clock.now()) return expiresAt;
-  throw new GatewayError("invalid_argument", "`expiresAt` must be in the future.", {
-    param: "expiresAt",
-  });
+  throw invalidArgument("expiresAt", "`expiresAt` must be in the future.");
 }
 
 async function rotate(
@@ -353,10 +351,7 @@ async function rotate(
   }: { readonly milliseconds: number; readonly check: (key: ApiKey) => void } & WithActor,
 ): Promise<KeyWithSecret> {
   const { organizationId, id } = key;
-  if (key.prefix === "")
-    throw new GatewayError("invalid_argument", "This API key has no secret to rotate.", {
-      param: "id",
-    });
+  if (key.prefix === "") throw invalidArgument("id", "This API key has no secret to rotate.");
   const secret = createSecret(context.ids);
   const at = context.clock.now();
   const leaf = keyLeaf(context, "key.rotated", key, actor);
@@ -381,11 +376,7 @@ function patchOf(context: GatewayContext, key: ApiKey, change: UpdateKeyOptions)
   const { defaultDataClass, minimumDataClass } = change;
   if (key.revokedAt !== null) throw notLive("This API key is revoked and can't change.");
   if (key.prefix === "" && label !== undefined && label !== key.label)
-    throw new GatewayError(
-      "invalid_argument",
-      "`label` identifies a key without a secret and can't change.",
-      { param: "label" },
-    );
+    throw invalidArgument("label", "`label` identifies a key without a secret and can't change.");
   const classes = {
     ...(defaultDataClass === undefined ? {} : { defaultDataClass }),
     ...(minimumDataClass === undefined ? {} : { minimumDataClass }),

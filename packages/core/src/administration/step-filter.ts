@@ -5,7 +5,7 @@ import { selectsModel } from "../domain/model-pattern.ts";
 import { listed, lowerAscii, type OneOrMany } from "../domain/pattern.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
 import type { EndpointName, Metadata, Step, StepOutcome } from "../domain/step.ts";
-import { GatewayError } from "../errors/gateway-error.ts";
+import { invalidArgument } from "../errors/gateway-error.ts";
 import { filters, read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import { stepFilter } from "./schemas.ts";
@@ -91,21 +91,14 @@ export function classesBetween(
   const { from, upTo } = range;
   const unknown = [from, upTo].find((name) => name !== undefined && !dataClasses.includes(name));
   if (unknown !== undefined)
-    throw new GatewayError(
-      "invalid_argument",
+    throw invalidArgument(
+      "dataClass",
       `Unknown data class: ${unknown}. Use one of ${dataClasses.join(", ")}.`,
-      {
-        param: "dataClass",
-      },
     );
   const first = from === undefined ? 0 : dataClasses.indexOf(from);
   const last = upTo === undefined ? dataClasses.length - 1 : dataClasses.indexOf(upTo);
   if (first > last)
-    throw new GatewayError(
-      "invalid_argument",
-      "`dataClass.from` must not be above `dataClass.upTo`.",
-      { param: "dataClass" },
-    );
+    throw invalidArgument("dataClass", "`dataClass.from` must not be above `dataClass.upTo`.");
   return dataClasses.slice(first, last + 1);
 }
 

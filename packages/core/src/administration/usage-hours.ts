@@ -9,7 +9,7 @@ import {
 } from "../domain/usage-fold.ts";
 import type { SummaryDimension } from "../domain/usage-group.ts";
 import type { UsageDetail, UsageHour } from "../domain/usage-hours.ts";
-import { GatewayError } from "../errors/gateway-error.ts";
+import { invalidArgument } from "../errors/gateway-error.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import { withStoreErrors } from "./method.ts";
@@ -142,9 +142,8 @@ const maxGroups = 10_000;
 /** @throws GatewayError `invalid_argument` as soon as a summary has too many rows, before they fill the memory */
 export function requireFewGroups({ size }: Pick<UsageFold, "size">): void {
   if (size <= maxGroups) return;
-  throw new GatewayError(
-    "invalid_argument",
+  throw invalidArgument(
+    "by",
     `The summary has more than ${maxGroups} rows: select a shorter time, or use fewer dimensions in \`by\`.`,
-    { param: "by" },
   );
 }

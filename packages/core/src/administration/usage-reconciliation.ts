@@ -14,7 +14,7 @@ import {
   usageDetails,
 } from "../domain/usage-hours.ts";
 import { addFew, type Figures, fewOf, groupOf, noFigures } from "../domain/usage-sums.ts";
-import { GatewayError } from "../errors/gateway-error.ts";
+import { invalidArgument } from "../errors/gateway-error.ts";
 import { read } from "../input/read.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
@@ -75,11 +75,7 @@ export async function reconcileUsage(
   const { organizationId: tenant, from, to } = readStepFilter(filter, context.dataClasses).query;
   const now = context.clock.now();
   if (from === undefined && to !== undefined && to < now - defaultRangeMs)
-    throw new GatewayError(
-      "invalid_argument",
-      "`from` must be given if `to` is more than 30 days ago.",
-      { param: "from" },
-    );
+    throw invalidArgument("from", "`from` must be given if `to` is more than 30 days ago.");
   const { activity } = context.retention;
   // A sweep may run meanwhile.
   const kept = activity === null ? Number.NEGATIVE_INFINITY : hourOf(now - activity) + 2 * hourMs;

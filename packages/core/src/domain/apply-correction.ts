@@ -1,4 +1,4 @@
-import { GatewayError } from "../errors/gateway-error.ts";
+import { invalidArgument } from "../errors/gateway-error.ts";
 import type { AttemptFigures, Correction, CorrectionDraft } from "./correction.ts";
 import type { Attempt, Step } from "./step.ts";
 
@@ -53,8 +53,4 @@ export function applyCorrection(
     heldSince:
       attempts.find(({ decisionId }) => decisionId === attempt.decisionId)?.number ?? number,
   };
-}
-
-function invalidArgument(param: string, message: string): GatewayError {
-  return new GatewayError("invalid_argument", message, { param });
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from "../errors/gateway-error.ts";
+import { type GatewayError, invalidArgument } from "../errors/gateway-error.ts";
 
 /** How many rows a page passes over before it ends, unless its reader asks for fewer. */
 export const defaultMaxScanned = 20_000;
@@ -39,9 +39,7 @@ export function tieNumber({ tie }: CursorPlace): number {
 
 /** The error for a cursor that its list did not give. */
 export function foreignCursor(): GatewayError {
-  return new GatewayError("invalid_argument", "`cursor` must be the `nextCursor` of this list.", {
-    param: "cursor",
-  });
+  return invalidArgument("cursor", "`cursor` must be the `nextCursor` of this list.");
 }
 
 function parsed(cursor: string): readonly unknown[] {

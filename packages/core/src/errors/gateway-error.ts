@@ -57,6 +57,11 @@ export class GatewayError extends Error {
   }
 }
 
+/** The error for an argument of an administrative call. */
+export function invalidArgument(param: string, message: string): GatewayError {
+  return new GatewayError("invalid_argument", message, { param });
+}
+
 /** The error for an API key that does something too often, until this many milliseconds have passed. */
 export function tooOften(message: string, waitMs: number): GatewayError {
   return new GatewayError("rate_limit_exceeded", message, { headers: waitHeaders(waitMs) });

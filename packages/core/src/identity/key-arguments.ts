@@ -1,5 +1,5 @@
 import { rankOf } from "../domain/data-class.ts";
-import { GatewayError } from "../errors/gateway-error.ts";
+import { invalidArgument } from "../errors/gateway-error.ts";
 
 /** Checks a default and a minimum class: both must be known, and the default must not be lower. */
 export function requireClasses(
@@ -10,10 +10,9 @@ export function requireClasses(
   requireClass(dataClasses, "defaultDataClass", defaultDataClass);
   requireClass(dataClasses, "minimumDataClass", minimumDataClass);
   if (dataClasses.indexOf(defaultDataClass) < dataClasses.indexOf(minimumDataClass)) {
-    throw new GatewayError(
-      "invalid_argument",
+    throw invalidArgument(
+      "defaultDataClass",
       "defaultDataClass must not be below minimumDataClass.",
-      { param: "defaultDataClass" },
     );
   }
   return { defaultDataClass, minimumDataClass };
@@ -23,9 +22,7 @@ export function requireClasses(
 export function requireClass(dataClasses: readonly string[], name: string, value: unknown): string {
   const known = dataClasses.find((dataClass) => dataClass === value);
   if (known !== undefined) return known;
-  throw new GatewayError("invalid_argument", `${name} must be one of ${dataClasses.join(", ")}.`, {
-    param: name,
-  });
+  throw invalidArgument(name, `${name} must be one of ${dataClasses.join(", ")}.`);
 }
 
 /** The more sensitive of two classes. */

@@ -47,11 +47,12 @@ export function guardJson(text: string, rules: JsonRules): JsonFault | null {
   return null;
 }
 
-function isDigit(code: number): boolean {
+export function isDigit(code: number): boolean {
   return code >= zero && code <= nine;
 }
 
-function numberEnd(text: string, start: number): number {
+/** The end of the number that starts at `start`. */
+export function numberEnd(text: string, start: number): number {
   let at = start + 1;
   while (at < text.length && isNumeric(text.charCodeAt(at))) at++;
   return at;

@@ -1,3 +1,5 @@
+import { isDigit, numberEnd } from "./json-guard.ts";
+
 /** Limits for a JSON text that is parsed in one go. */
 export interface JsonBounds {
   /** Nesting of objects and arrays. */
@@ -42,7 +44,7 @@ export function measureJson(text: string, bounds: JsonBounds): JsonMeasure | nul
       depth++;
     } else if (code === 0x5d || code === 0x7d) depth--;
     else if (isDigit(code)) {
-      const end = endOfNumber(text, at);
+      const end = numberEnd(text, at);
       if (end - at > bounds.numberLength) return null;
       if (end - at > maxExactDigits || hasExponent(text, at, end))
         longNumbers.push(text.slice(text[at - 1] === "-" ? at - 1 : at, end));
@@ -96,25 +98,7 @@ function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-function endOfNumber(text: string, start: number): number {
-  let at = start + 1;
-  while (at < text.length && isNumeric(text.charCodeAt(at))) at++;
-  return at;
-}
-
-function isDigit(code: number): boolean {
-  return code >= 0x30 && code <= 0x39;
-}
-
-function isNumeric(code: number): boolean {
-  return isDigit(code) || code === 0x2e || code === 0x2b || code === 0x2d || isExponent(code);
-}
-
-function isExponent(code: number): boolean {
-  return code === 0x65 || code === 0x45;
-}
-
 function hasExponent(text: string, start: number, end: number): boolean {
-  for (let at = start; at < end; at++) if (isExponent(text.charCodeAt(at))) return true;
+  for (let at = start; at < end; at++) if ((text.charCodeAt(at) | 0x20) === 0x65) return true;
   return false;
 }

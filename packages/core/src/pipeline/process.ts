@@ -5,7 +5,7 @@ import type { LapsedStep, LeaseClock, StepSettlement } from "../contracts/step-v
 import { formatModelId } from "../domain/model-id.ts";
 import type { Attempt } from "../domain/step.ts";
 import { sumsOf } from "../domain/step-sums.ts";
-import { GatewayError } from "../errors/gateway-error.ts";
+import { GatewayError, invalidArgument } from "../errors/gateway-error.ts";
 import {
   activityRemovedLeaf,
   createLeaf,
@@ -224,10 +224,9 @@ function createDeadline(clock: Clock): Deadline {
 function boundOf({ within }: CloseOptions = {}, usual: number): number {
   const bound = within === undefined ? usual : parseDuration(within);
   if (bound !== null) return bound;
-  throw new GatewayError(
-    "invalid_argument",
+  throw invalidArgument(
+    "within",
     'within must be a duration: milliseconds, or text such as "25s".',
-    { param: "within" },
   );
 }
 
