@@ -75,8 +75,16 @@ async function advance(
   return "more";
 }
 
-/** Finds a Step of a time by looking into each organization: no other index of the default partition has the id. */
-const stepOfRest = `SELECT r.id FROM organizations o CROSS JOIN LATERAL (
+/**
+ * Finds a Step of a time by looking into each organization that has Steps in the default partition: its index begins with
+ * the organization.
+ */
+const stepOfRest = `WITH RECURSIVE found (id) AS (
+    (SELECT organization_id FROM ${restOfSteps} ORDER BY organization_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT organization_id FROM ${restOfSteps} WHERE organization_id > o.id
+      ORDER BY organization_id LIMIT 1) FROM found o WHERE o.id IS NOT NULL)
+  SELECT r.id FROM found o CROSS JOIN LATERAL (
     SELECT id FROM ${restOfSteps} WHERE organization_id = o.id AND id >= :from AND id < :until LIMIT 1) AS r
   LIMIT 1`;
 
