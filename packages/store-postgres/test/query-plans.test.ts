@@ -30,6 +30,12 @@ const qualify = createQualify(schema);
 const client = new pg.Client(inject("postgresUrl"));
 const store = postgresStore({ url: inject("postgresUrl") }, { schema });
 
+/** PostgreSQL plans a statement without knowing its tables at first, and knows them after this command. */
+const statistics = [
+  ["before any statistics", null],
+  ["with statistics", "ANALYZE"],
+] as const;
+
 beforeAll(async () => {
   await client.connect();
   await client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
@@ -230,10 +236,7 @@ describe("opening and settling read no more rows as the tables grow", () => {
 });
 
 describe("a rewind of a named Session reads no more rows as its branches grow", () => {
-  it.each([
-    ["before any statistics", null],
-    ["with statistics", "ANALYZE"],
-  ] as const)("%s", async (name, command) => {
+  it.each(statistics)("%s", async (name, command) => {
     const own = `test_plans_branches_${name.replaceAll(" ", "_")}`;
     const store = await createUnobserved(own);
     await store.openStep(stepIntent("first"));
@@ -334,10 +337,7 @@ describe("a page of every organization", () => {
 });
 
 describe("a chunk of a sweep reads few of many organizations in which nothing is due", () => {
-  it.each([
-    ["before any statistics", null],
-    ["with statistics", "ANALYZE"],
-  ] as const)("%s", async (name, command) => {
+  it.each(statistics)("%s", async (name, command) => {
     const own = `test_plans_sweep_${name.replaceAll(" ", "_")}`;
     const store = await createUnobserved(own);
     await client.query(

@@ -124,25 +124,12 @@ export const questions: readonly Question[] = [
   page("leaves, deep", (store, size) =>
     store.evidence.list({ organizationId }, middleOf.leaves(size)),
   ),
-  page(
-    "Steps of every organization",
-    (store) => store.steps.list({ organizationId: null }, first),
-    2,
-  ),
-  page(
-    "Sessions of every organization",
-    (store) => store.sessions.list({ organizationId: null }, first),
-    2,
-  ),
-  page(
-    "decisions of every organization",
-    (store) => store.decisions.list({ organizationId: null }, first),
-    2,
-  ),
-  page(
-    "keys of every organization",
-    (store) => store.keys.list({ organizationId: null }, first),
-    2,
+  ...(["steps", "sessions", "decisions", "keys"] as const).map((list) =>
+    page(
+      `${list} of every organization`,
+      (store) => store[list].list({ organizationId: null }, first),
+      2,
+    ),
   ),
 ];
 
