@@ -172,7 +172,7 @@ function isEffort(effort: string): effort is keyof typeof shares {
 /** The smallest budget that Claude takes, and the AI SDK's default. */
 const minBudget = 1_024;
 
-/** The least that a model of Claude with a budget can write. The AI SDK lowers a larger limit to the model's own. */
+/** The smallest output limit of any Claude model with a budget. The AI SDK lowers a larger limit to the model's own. */
 const modelLimit = 32_000;
 
 /** A model as its AI SDK provider names it. */

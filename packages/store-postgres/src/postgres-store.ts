@@ -147,7 +147,7 @@ export function postgresStore(source: PostgresSource, options: PostgresStoreOpti
   };
 }
 
-/** Settles a Step, or tells whether it is settled as it should be: another process settles a lost Step at another time. */
+/** Settles a Step. If it was settled before, tells whether by this same settlement: another process's has another time. */
 function settleOnce(
   view: View,
   settlement: StepSettlement,

@@ -191,7 +191,7 @@ async function* allLogs({ store }: Pick<GatewayContext, "store">): AsyncGenerato
 /** Leaves written before or after these times should be sealed. */
 interface DueTimes {
   readonly from: number;
-  /** Later, the longer the logs are read, because they grow meanwhile. */
+  /** Moves on while the logs are read, because they grow meanwhile. */
   to(): number;
 }
 

@@ -72,7 +72,7 @@ async function hasOpenStep(
   return row !== undefined;
 }
 
-/** A statement writes so many leaves. One for each would let the sealing of all logs wait for as many round trips. */
+/** How many leaves a statement writes. With one for each, the sealing of all logs would wait for as many round trips. */
 const leavesPerStatement = 500;
 
 async function writeLeaves(

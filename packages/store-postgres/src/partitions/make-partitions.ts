@@ -9,8 +9,8 @@ import { exclusionPrefix, readPartitions } from "./read-partitions.ts";
 const smallRest = 67_108_864;
 
 /**
- * How long the server may check that the default partition has no rows of a time, in milliseconds. It reads every Step there
- * once, and blocks nothing.
+ * How long the server may take to check that the default partition has no rows of a time range, in milliseconds. The check
+ * reads every Step there once, and blocks no reads or writes.
  */
 const validationTimeout = 1_800_000;
 
