@@ -56,59 +56,47 @@ export async function mergedPage(
 ): Promise<StorePage<unknown>> {
   const reading: Reading = { read, dialect, cursor };
   const most = Math.min(maxScanned, maxScannedOfAll);
-  const parts: SourcePart[] = [];
-  for (const source of sources) parts.push(await partOf(reading, source, { limit, most }));
   for (let scanned = Math.min(triedRows * limit, most); ; scanned = most) {
     const found: Found[] = [];
     let end: CursorPlace | null = null;
-    for (const part of parts) {
-      const page = await part.rows(scanned);
-      found.push(...page.found);
-      if (page.end && (!end || comparePlaces(list, page.end, end) < 0)) end = page.end;
+    for (const source of sources) {
+      const part = await firstRows(reading, source, { wanted: limit + 1, scanned });
+      found.push(...part.found);
+      end = earlier(list, end, part.end);
     }
-    const rows = firstOf(list, found, limit + 1)
-      .filter(({ place }) => end === null || comparePlaces(list, place, end) <= 0)
+    const rows = upToEnd(list, end, firstOf(list, found, found.length))
+      .filter((one, at, all) => !isSame(list, one, all[at - 1]))
       .map(({ row }) => row);
     if (end === null || rows.length > limit || scanned === most)
-      return pageOf(list, rows, limit, (row) => row, end);
+      return pageOf(list, rows.slice(0, limit + 1), limit, (row) => row, end);
   }
 }
 
-/** A source of a page. It finds the first rows, and where it stopped if it may not scan more. */
-interface SourcePart {
-  rows(
-    scanned: number,
-  ): Promise<{ readonly found: readonly Found[]; readonly end: CursorPlace | null }>;
+/** The first rows of a list. Rows may move or be removed while they are read. */
+interface FirstRows {
+  readonly found: readonly Found[];
+  /** Up to this place, none is missing; null if the list has no others. */
+  readonly end: CursorPlace | null;
 }
 
-async function partOf(
+async function firstRows(
   reading: Reading,
   source: PageSource,
-  { limit, most }: { readonly limit: number; readonly most: number },
-): Promise<SourcePart> {
+  { wanted, scanned }: { readonly wanted: number; readonly scanned: number },
+): Promise<FirstRows> {
   const leading = source.conditions.filter(({ sifts }) => !sifts);
-  if (leading.length === source.conditions.length) {
-    const leaders = await leadersOf(reading, source, limit + 1);
-    const found = await mergeFrom(reading, source, leaders, limit + 1);
-    return { rows: async () => ({ found, end: null }) };
-  }
+  if (leading.length === source.conditions.length) return mergeFrom(reading, source, wanted);
   const places: PageSource = {
     list: { ...source.list, columns: ["organization_id"] },
     conditions: leading,
   };
-  const leaders = await leadersOf(reading, places, most);
-  return {
-    async rows(scanned) {
-      const passed = await mergeFrom(reading, places, leaders, scanned);
-      const last = passed.length < scanned ? undefined : passed.at(-1);
-      const until = last === undefined ? [] : [upTo(source.list, last.place)];
-      const sifted = { ...source, conditions: [...source.conditions, ...until] };
-      const found: Found[] = [];
-      for (const some of groupsOf(namesOf(passed), organizationsPerTurn))
-        found.push(...(await rowsOfEach(reading, sifted, some, limit + 1)));
-      return { found, end: last?.place ?? null };
-    },
-  };
+  const passed = await mergeFrom(reading, places, scanned);
+  const until = passed.end === null ? [] : [upTo(source.list, passed.end)];
+  const sifted = { ...source, conditions: [...source.conditions, ...until] };
+  const found: Found[] = [];
+  for (const some of groupsOf(namesOf(passed.found), organizationsPerTurn))
+    found.push(...(await rowsOfEach(reading, sifted, some, wanted)));
+  return { found, end: passed.end };
 }
 
 /** The organizations whose first rows come first, at most as many as rows are wanted. */
@@ -140,25 +128,48 @@ async function leadersOf(
  * The first rows of the whole list. Each round reads on in the organizations that may have more of them: about twice as many
  * rows as are wanted, an equal share of each. So at most half as many organizations are left for the next round.
  */
-async function mergeFrom(
-  reading: Reading,
-  source: PageSource,
-  leaders: readonly Place[],
-  limit: number,
-): Promise<readonly Found[]> {
+async function mergeFrom(reading: Reading, source: PageSource, limit: number): Promise<FirstRows> {
+  const { list } = source;
+  const leaders = await leadersOf(reading, source, limit);
+  // Other organizations may follow the last one.
+  let end = leaders.length < limit ? null : (leaders.at(-1)?.place ?? null);
   let known: readonly Found[] = [];
-  let unread = namesOf(leaders.slice(0, limit));
+  let unread = namesOf(leaders);
   for (let share = 0; share < limit && unread.length > 0; ) {
     share = Math.min(limit, Math.ceil((2 * limit) / unread.length));
     const rest = new Set(unread);
     const found = known.filter(({ organizationId }) => !rest.has(organizationId));
     for (const some of groupsOf(unread, Math.ceil(rowsPerTurn / share)))
       found.push(...(await rowsOfEach(reading, source, some, share)));
-    known = firstOf(source.list, found, limit);
+    known = firstOf(list, found, limit);
+    if (known.length === limit) end = earlier(list, end, known.at(-1)?.place ?? null);
     const counts = Map.groupBy(known, ({ organizationId }) => organizationId);
     unread = unread.filter((id) => (counts.get(id)?.length ?? 0) >= share);
   }
-  return known;
+  return { found: upToEnd(list, end, known), end };
+}
+
+function earlier(
+  list: PagedList,
+  one: CursorPlace | null,
+  other: CursorPlace | null,
+): CursorPlace | null {
+  if (one === null || other === null) return one ?? other;
+  return comparePlaces(list, other, one) < 0 ? other : one;
+}
+
+function upToEnd(
+  list: PagedList,
+  end: CursorPlace | null,
+  found: readonly Found[],
+): readonly Found[] {
+  return found.filter(({ place }) => end === null || comparePlaces(list, place, end) <= 0);
+}
+
+/** A row that moved to another table meanwhile is found in both. */
+function isSame(list: PagedList, one: Found, other: Found | undefined): boolean {
+  if (one.organizationId !== other?.organizationId) return false;
+  return comparePlaces(list, one.place, other.place) === 0;
 }
 
 async function rowsOfEach(
