@@ -81,6 +81,43 @@ describe.each(stores)("retention on %s", (_name, open) => {
     expect(await leavesOf(test, "transcripts.erased")).toHaveLength(1);
   });
 
+  it("removes the Steps of other organizations if one has a Step that can't be read or is open", async () => {
+    const store = open();
+    const steps: Store["usage"]["steps"] = (query, paging) =>
+      query.organizationId === "a damaged"
+        ? Promise.reject(new Error("column attempts"))
+        : store.usage.steps(query, paging);
+    const test = await start({
+      maintenance: false,
+      retention: { activity: "30d" },
+      store: { ...store, usage: { ...store.usage, steps } },
+    });
+    const { gateway, provider } = test;
+    const ask = async (key: { readonly chat: TestGateway["chat"] }, stream = false) =>
+      gateway.fetch(key.chat({ stream }));
+    const [damaged, waiting, other] = [
+      await test.createKey({ organizationId: "a damaged" }),
+      await test.createKey({ organizationId: "b waiting" }),
+      await test.createKey({ organizationId: "c" }),
+    ];
+    for (const key of [damaged, waiting, other]) await (await ask(key)).text();
+    pass(test, 1);
+    const hold = provider.hold();
+    const slow = ask(waiting, true);
+    await hold.reached();
+    pass(test, "31d");
+    await expect(gateway.sweep()).rejects.toMatchObject({ code: "evidence_unavailable" });
+    const { data } = await store.steps.list({ organizationId: null }, { cursor: null, limit: 9 });
+    const left = data.map((step) => [step.organizationId, step.outcome]);
+    expect(left.toSorted()).toEqual([
+      ["a damaged", "completed"],
+      ["b waiting", null],
+    ]);
+    await expect(gateway.rollUp()).rejects.toMatchObject({ code: "evidence_unavailable" });
+    hold.release();
+    await (await slow).text();
+  });
+
   it("removes more than one chunk of Steps in one sweep", async () => {
     const test = await start({ maintenance: false, retention: { activity: "1h" } });
     for (let at = 0; at < 105; at++) await ask(test, `question ${at}`);

@@ -134,13 +134,15 @@ const organizationsPerPage = 200;
 
 /** Removes the oldest settled Steps, organization by organization, and records the number in a leaf for each. */
 export function sweepSteps(view: RetentionView, sweep: StepSweep): Decision<SweepResult> {
-  const { from, at, keep, limit, leaf } = sweep;
+  const { from, at, keep, limit, unfolded, leaf } = sweep;
   const before = at - keep;
   const change: Operation[] = [];
   let removed = 0;
   const page = view.organizationsOfOldSteps(before, { from, limit: organizationsPerPage });
   for (const organizationId of page.due) {
-    const ids = view.oldSteps(organizationId, before, limit - removed);
+    const until = Math.min(before, unfolded.get(organizationId) ?? before);
+    const ids = view.oldSteps(organizationId, until, limit - removed);
+    if (ids.length === 0) continue;
     for (const id of ids) change.push({ write: "remove step", row: { organizationId, id } });
     change.push({ write: "insert leaf", row: leaf({ organizationId, count: ids.length }) });
     removed += ids.length;

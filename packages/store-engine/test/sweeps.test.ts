@@ -72,7 +72,7 @@ describe("a sweep of Steps", () => {
     oldSteps: (organizationId, before, limit) =>
       before === 60 ? (old[organizationId] ?? []).slice(0, limit) : [],
   };
-  const sweep = { from: "", at: 100, keep: 40, leaf: leafOf };
+  const sweep = { from: "", at: 100, keep: 40, unfolded: new Map(), leaf: leafOf };
 
   it("stops at its limit, and goes on with the same organization", () => {
     const { result, change } = sweepSteps(aged, { ...sweep, limit: 3 });

@@ -42,7 +42,7 @@ it("works with the rights that the production guide grants to a gateway", async 
   await store.settleStep(stepSettlement("first"));
   const { places } = await store.checkpoints.next({ organizationId: "acme", limit: 100 });
   expect(places).toHaveLength(3);
-  const sweep = { from: "", at: Number.MAX_SAFE_INTEGER, keep: 0, limit: 100 };
+  const sweep = { from: "", at: Number.MAX_SAFE_INTEGER, keep: 0, limit: 100, unfolded: new Map() };
   const leaf = () => leafOf("activity.removed", "removed");
   expect(await store.steps.sweep({ ...sweep, leaf })).toEqual({ removed: 1, next: null });
 });

@@ -1,4 +1,4 @@
-import type { EvidenceLeaf, RemovedSteps, Store } from "@tollgate/core/store";
+import type { EvidenceLeaf, RemovedSteps, StepSweep, Store } from "@tollgate/core/store";
 import { leafHash } from "@tollgate/core/store";
 import pg from "pg";
 import { expect, inject, it, onTestFinished } from "vitest";
@@ -46,8 +46,12 @@ function leafOf({ organizationId, count }: RemovedSteps): EvidenceLeaf {
   return { id, organizationId, kind: "activity.removed", at: 0, meta, hash: leafHash(meta) };
 }
 
-function sweep(store: Store, at: number, limit = 100) {
-  return store.steps.sweep({ from: "", at, keep, limit, leaf: leafOf });
+function sweep(
+  store: Store,
+  at: number,
+  { limit = 100, unfolded = new Map() }: Partial<Pick<StepSweep, "limit" | "unfolded">> = {},
+) {
+  return store.steps.sweep({ from: "", at, keep, limit, unfolded, leaf: leafOf });
 }
 
 async function query(text: string): Promise<readonly Record<string, unknown>[]> {
@@ -213,10 +217,32 @@ it("removes Steps with other kinds of ids row by row, outside the partitions", a
     await store.settleStep({ ...stepSettlement(id), at: from });
   }
   await stepAt(store, from);
-  expect(await sweep(store, until + keep, 2)).toEqual({ removed: 1, next: expect.any(String) });
-  expect(await sweep(store, until + keep, 2)).toEqual({ removed: 2, next: expect.any(String) });
-  expect(await sweep(store, until + keep, 2)).toEqual({ removed: 1, next: null });
+  expect(await sweep(store, until + keep, { limit: 2 })).toEqual({
+    removed: 1,
+    next: expect.any(String),
+  });
+  expect(await sweep(store, until + keep, { limit: 2 })).toEqual({
+    removed: 2,
+    next: expect.any(String),
+  });
+  expect(await sweep(store, until + keep, { limit: 2 })).toEqual({ removed: 1, next: null });
   expect(await stepIds(store)).toEqual([]);
+});
+
+it("keeps a partition with Steps of an organization whose sums lack some, and drops the next", async () => {
+  const { store, schema } = await openMigrated();
+  const { from, until } = await firstPartition(store, schema);
+  const theirs = await stepAt(store, from);
+  await query(`INSERT INTO ${schema}.organizations (id, salt) VALUES ('globex', '');
+    UPDATE ${schema}.steps SET organization_id = 'globex'`);
+  const kept = await stepAt(store, from);
+  await stepAt(store, until);
+  const at = until + 5 * day + keep;
+  const unfolded = new Map([["globex", from]]);
+  expect(await sweep(store, at, { unfolded })).toEqual({ removed: 1, next: "" });
+  expect(await sweep(store, at, { unfolded })).toEqual({ removed: 0, next: null });
+  expect(await stepIds(store)).toEqual([kept, theirs]);
+  expect(await sweep(store, at)).toEqual({ removed: 2, next: "" });
 });
 
 it("drops each partition once when several processes sweep at the same time", async () => {

@@ -351,7 +351,7 @@ describe("a chunk of a sweep reads few of many organizations in which nothing is
     );
     if (command) await client.query(`${command} ${own}.organizations, ${own}.sessions`);
     const leaf = () => expect.fail("nothing is due");
-    const sweep = { at: 100, keep: 0, limit: 9, leaf };
+    const sweep = { at: 100, keep: 0, limit: 9, unfolded: new Map(), leaf };
     const before = await rowsRead(own);
     let from: string | null = "";
     for (const many of [store.steps, store.sessions])

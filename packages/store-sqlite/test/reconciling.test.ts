@@ -56,6 +56,7 @@ it("counts a Step whose row has the number of a removed one", async () => {
     at: Date.UTC(2100, 0),
     keep: 0,
     limit: 100,
+    unfolded: new Map(),
     leaf,
   });
   expect(swept.removed).toBe(4);

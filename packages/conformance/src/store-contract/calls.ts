@@ -137,7 +137,7 @@ export function callTests(test: ContractTest): void {
     const lost = { outcome: "interrupted", reason: "process_lost", finishReason: null } as const;
     await store.settleStep(intents.settlement(call, lost));
     expect((await store.lapsedSteps(query)).steps).toEqual([]);
-    const sweep = { from: "", at: call.at + 2 * day, keep: day, limit: 9 };
+    const sweep = { from: "", at: call.at + 2 * day, keep: day, limit: 9, unfolded: new Map() };
     const leaf = () => intents.leaf("activity.removed");
     expect(await store.steps.sweep({ ...sweep, leaf })).toEqual({ removed: 1, next: null });
     expect(await idsOf(store, {})).toEqual([]);

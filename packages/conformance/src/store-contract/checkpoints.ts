@@ -149,7 +149,14 @@ export function checkpointTests(test: ContractTest): void {
       "step.settled",
     ]);
     const leaf = () => intents.leaf("activity.removed");
-    const sweep = { from: "", at: step.at + 1_000_000, keep: 1_000, limit: 10, leaf };
+    const sweep = {
+      from: "",
+      at: step.at + 1_000_000,
+      keep: 1_000,
+      limit: 10,
+      unfolded: new Map(),
+      leaf,
+    };
     expect(await store.steps.sweep(sweep)).toMatchObject({ removed: 1 });
     await sealNext(store, 9);
     expect((await sealedLeaves(store)).slice(0, 3)).toEqual(sealed);

@@ -145,7 +145,14 @@ export function correctionTests(test: ContractTest): void {
     await store.correct(correctionFor(intents, step, { costNanoUsd: 90 }));
     const at = intents.now() + 86_400_000;
     const leaf = () => intents.leaf("activity.removed");
-    const swept = await store.steps.sweep({ from: "", at, keep: 1_000, limit: 9, leaf });
+    const swept = await store.steps.sweep({
+      from: "",
+      at,
+      keep: 1_000,
+      limit: 9,
+      unfolded: new Map(),
+      leaf,
+    });
     expect(swept.removed).toBe(1);
     expect(await store.steps.get(organizationId, step.stepId)).toBeNull();
     expect(await standing(store, "budget")).toEqual([90]);

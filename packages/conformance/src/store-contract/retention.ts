@@ -2,6 +2,7 @@ import type {
   ErasedTranscripts,
   EvidenceLeaf,
   RemovedSteps,
+  StepSweep,
   Store,
   SweepResult,
 } from "@tollgate/core/store";
@@ -134,6 +135,22 @@ function stepRetentionTests(test: ContractTest): void {
     expect(await sweepSteps(subject)).toEqual({ removed: 3, next: null });
     expect(await removals(store)).toEqual([{ organizationId: "acme", count: 2 }]);
     expect(await removals(store, "globex")).toEqual([{ organizationId: "globex", count: 1 }]);
+  });
+
+  test("keeps the Steps of an organization from the time on that its sums don't reach", async (subject) => {
+    const { store, intents } = subject;
+    const theirs = createIntents("globex");
+    await store.keys.insert(theirs.key());
+    await createConversation(store, theirs).exchange([user("a")], []);
+    const { exchange } = createConversation(store, intents);
+    const { intent } = await exchange([user("b")], []);
+    const nothing = { unfolded: new Map([["acme", intent.at]]) };
+    expect(await sweepSteps(subject, nothing)).toEqual({ removed: 1, next: null });
+    expect(await stepIds(store)).toEqual([intent.stepId]);
+    expect(await removals(store)).toEqual([]);
+    const all = { unfolded: new Map([["acme", intent.at + 1]]) };
+    expect(await sweepSteps(subject, all)).toEqual({ removed: 1, next: null });
+    expect(await removals(store)).toEqual([{ organizationId: "acme", count: 1 }]);
   });
 
   test("goes on with the organization in which it stopped, until it has swept all", async (subject) => {
@@ -289,9 +306,9 @@ const nothing = { instructions: null, request: null, reply: null, reasoning: nul
 type Subject = Pick<ContractSubject, "store" | "intents">;
 
 /** Removes Steps older than a day, two days later. */
-export function sweepSteps({ store, intents }: Subject, overrides: Partial<typeof aDayLater> = {}) {
+export function sweepSteps({ store, intents }: Subject, overrides: Partial<StepSweep> = {}) {
   const leaf = (removed: RemovedSteps) => leafOf(intents, "activity.removed", removed);
-  return store.steps.sweep({ ...aDayLater, ...overrides, leaf });
+  return store.steps.sweep({ ...aDayLater, unfolded: new Map(), ...overrides, leaf });
 }
 
 /** Erases transcripts older than a day, two days later. */

@@ -166,7 +166,14 @@ export function usageHourTests(test: ContractTest): void {
     const before = await full();
     await foldAll(store, "acme", 10);
     const leaf = () => intents.leaf("activity.removed");
-    const sweep = { from: "", at: start + 48 * hourMs, keep: hourMs, limit: 10, leaf };
+    const sweep = {
+      from: "",
+      at: start + 48 * hourMs,
+      keep: hourMs,
+      limit: 10,
+      unfolded: new Map(),
+      leaf,
+    };
     expect(await store.steps.sweep(sweep)).toMatchObject({ removed: 1 });
     expect(await full()).toEqual([[], []]);
     expect(await rolled()).toEqual(before);

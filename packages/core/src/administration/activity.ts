@@ -5,7 +5,7 @@ import type { GatewayContext } from "../pipeline/context.ts";
 import { type ExportOptions, exportFile } from "./export.ts";
 import { activityColumns } from "./export-columns.ts";
 import { type List, listOf, type Paging } from "./list.ts";
-import { activityDimensionsSchema, activityFilter, exportOptions } from "./schemas.ts";
+import { activityDimensionsSchema, activityFilter } from "./schemas.ts";
 import { readStepFilter, readSteps, type StepFilter } from "./step-filter.ts";
 import { type ActivityRecord, toActivityRecord } from "./step-records.ts";
 import { summarize, type UsageSummary } from "./summaries.ts";
@@ -37,10 +37,8 @@ export function createActivity(context: GatewayContext, ready: () => Promise<voi
   return {
     list,
     export: (filter, options) => {
-      const { format } = read(exportOptions, options, { noun: "option" });
       readStepFilter(completed(filter), context.dataClasses);
-      return exportFile(context, ready, {
-        format,
+      return exportFile(context, ready, options, {
         columns: activityColumns,
         tenant: tenantOf(filter),
         read: (organizationId, paging) => list({ ...filter, organizationId }, paging),

@@ -6,7 +6,7 @@ import { filters, read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import { type ExportColumn, type ExportOptions, exportFile } from "./export.ts";
 import { type List, listOf, type Paging } from "./list.ts";
-import { changeFilter, exportOptions } from "./schemas.ts";
+import { changeFilter } from "./schemas.ts";
 import { fromIso, type OrganizationScope, tenantOf, toIso } from "./tenant.ts";
 
 /** One administrative change, with its actor and its subject. */
@@ -55,10 +55,8 @@ export function createChanges(context: GatewayContext, ready: () => Promise<void
   return {
     list,
     export: (filter, options) => {
-      const { format } = read(exportOptions, options, { noun: "option" });
       const { organizationId } = queryOf(filter);
-      return exportFile(context, ready, {
-        format,
+      return exportFile(context, ready, options, {
         columns: changeColumns,
         // Changes of no organization belong among the others: all come in one order.
         tenant: organizationId ?? "",

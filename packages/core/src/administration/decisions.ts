@@ -13,7 +13,7 @@ import type { GatewayContext } from "../pipeline/context.ts";
 import { type ExportColumn, type ExportOptions, exportFile } from "./export.ts";
 import { type List, listOf, type Paging } from "./list.ts";
 import { method } from "./method.ts";
-import { decisionFilter, exportOptions, recordReference } from "./schemas.ts";
+import { decisionFilter, recordReference } from "./schemas.ts";
 import { classesBetween } from "./step-filter.ts";
 import { fromIso, type OrganizationScope, tenantOf, toIso } from "./tenant.ts";
 
@@ -70,10 +70,8 @@ export function createDecisions(context: GatewayContext, ready: () => Promise<vo
   return {
     list,
     export: (filter, options) => {
-      const { format } = read(exportOptions, options, { noun: "option" });
       const { query } = readFilter(filter, dataClasses);
-      return exportFile(context, ready, {
-        format,
+      return exportFile(context, ready, options, {
         columns: decisionColumns,
         tenant: query.organizationId,
         read: (organizationId, paging) => list({ ...filter, organizationId }, paging),

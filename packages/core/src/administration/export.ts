@@ -1,9 +1,10 @@
 import type { Tenant } from "../contracts/step-query.ts";
-import { invalidArgument } from "../errors/gateway-error.ts";
+import { read } from "../input/read.ts";
 import { type CsvField, csvRecord } from "../kernel/csv.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import type { Page, Paging } from "./list.ts";
+import { exportOptions } from "./schemas.ts";
 import { organizationsOf } from "./tenant.ts";
 
 /** `csv`: RFC 4180 in UTF-8, with a header. `jsonl`: one JSON record per line. */
@@ -28,13 +29,15 @@ const rowsPerPage = 250;
 
 /**
  * Streams records as a file of any size, one organization after the other. Reads a page when the consumer asks for more.
- * @throws GatewayError `invalid_argument` for an unknown format
+ * @throws GatewayError `invalid_argument` for an unknown option or format
  */
 export function exportFile<Row>(
   context: GatewayContext,
   ready: () => Promise<void>,
-  { format, ...source }: ExportSource<Row> & ExportOptions,
+  options: ExportOptions,
+  source: ExportSource<Row>,
 ): ReadableStream<Uint8Array> {
+  const { format } = read(exportOptions, options, { noun: "option" });
   const write = writerOf(format, source.columns);
   const encoder = new TextEncoder();
   const texts = pagesOf(context, ready, source);
@@ -80,12 +83,10 @@ interface Writer<Row> {
   readonly row: (row: Row) => string;
 }
 
-function writerOf<Row>(format: unknown, columns: readonly ExportColumn<Row>[]): Writer<Row> {
+function writerOf<Row>(format: ExportFormat, columns: readonly ExportColumn<Row>[]): Writer<Row> {
   if (format === "jsonl") return { head: "", row: (row) => `${JSON.stringify(row)}\n` };
-  if (format === "csv")
-    return {
-      head: csvRecord(columns.map(([heading]) => heading)),
-      row: (row) => csvRecord(columns.map(([, of]) => of(row))),
-    };
-  throw invalidArgument("format", "`format` must be csv or jsonl.");
+  return {
+    head: csvRecord(columns.map(([heading]) => heading)),
+    row: (row) => csvRecord(columns.map(([, of]) => of(row))),
+  };
 }

@@ -3,7 +3,6 @@ import type { OneOrMany } from "../domain/pattern.ts";
 import type { Step } from "../domain/step.ts";
 import type { SummaryDimension } from "../domain/usage-group.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
-import { read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import { reportChange } from "./changes.ts";
 import { type ContentReference, recordReading } from "./content-reading.ts";
@@ -20,7 +19,7 @@ import { stepColumns } from "./export-columns.ts";
 import { asReplayed } from "./idempotency.ts";
 import { type List, listOf, type Paging } from "./list.ts";
 import { method } from "./method.ts";
-import { contentReference, exportOptions, recordReference, stepCorrection } from "./schemas.ts";
+import { contentReference, recordReference, stepCorrection } from "./schemas.ts";
 import { readStepContent, type StepContent } from "./step-content.ts";
 import { readStepFilter, readSteps, type StepFilter } from "./step-filter.ts";
 import { type StepRecord, toStepRecord } from "./step-records.ts";
@@ -129,10 +128,8 @@ export function createSteps(context: GatewayContext, ready: () => Promise<void>)
       return toStepRecord(corrected);
     }),
     export: (filter, options) => {
-      const { format } = read(exportOptions, options, { noun: "option" });
       readStepFilter(filter, context.dataClasses);
-      return exportFile(context, ready, {
-        format,
+      return exportFile(context, ready, options, {
         columns: stepColumns,
         tenant: tenantOf(filter),
         read: (organizationId, paging) => list({ ...filter, organizationId }, paging),

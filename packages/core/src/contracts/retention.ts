@@ -20,6 +20,8 @@ export interface Sweep {
 
 /** A chunk of the activity to remove. */
 export interface StepSweep extends Sweep {
+  /** Organizations with Steps that are in no sum by hour yet. Their Steps from this time on stay. */
+  readonly unfolded: ReadonlyMap<string, number>;
   /** Makes the leaf for the removed Steps of one organization. Called again if the transaction is retried. */
   readonly leaf: (removed: RemovedSteps) => EvidenceLeaf;
 }

@@ -3,12 +3,15 @@ import { hourOf } from "../domain/usage-fold.ts";
 import { createHourFold, type HourFold, usageHours } from "../domain/usage-hours.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "./context.ts";
+import { unrecorded } from "./store-calls.ts";
 
 /** The result of folding Steps into sums by hour. */
 interface Folded {
   readonly count: number;
-  /** Every Step that opened before this time is folded, unless the folding was stopped. */
-  readonly before: number;
+  /** Organizations whose Steps aren't folded from this time on, although they opened before `until`. */
+  readonly unfolded: ReadonlyMap<string, number>;
+  /** The first failure of an organization's folding. */
+  readonly failures: readonly unknown[];
 }
 
 interface FoldOptions {
@@ -28,25 +31,32 @@ export function foldableUntil(now: number): number {
 
 /**
  * Folds the settled Steps of all organizations, oldest first. An open Step ends the folding of its organization until it is
- * settled. Several processes may fold at once: each Step is folded once.
+ * settled, and a Step that can't be read does so for good. Several processes may fold at once: each Step is folded once.
  */
 export async function foldUsage(
   context: GatewayContext,
   { until, isStopped }: FoldOptions,
 ): Promise<Folded> {
-  let [count, before] = [0, until];
+  const unfolded = new Map<string, number>();
+  const failures: unknown[] = [];
+  let count = 0;
   for (let after = ""; ; ) {
     const limit = organizationsPerPage;
     const { organizations, next } = await context.store.usage.unfolded({ after, until, limit });
     for (const organizationId of organizations) {
-      const folded = await foldOrganization(context, organizationId, { until, isStopped });
-      count += folded.count;
-      before = Math.min(before, folded.before);
+      try {
+        const folded = await foldOrganization(context, organizationId, { until, isStopped });
+        count += folded.count;
+        if (folded.openSince !== null) unfolded.set(organizationId, folded.openSince);
+      } catch (failure) {
+        unfolded.set(organizationId, Number.MIN_SAFE_INTEGER);
+        failures[0] ??= unrecorded(failure);
+      }
       if (isStopped()) break;
       // A store may answer and write without a turn of the event loop.
       await yieldToEventLoop();
     }
-    if (isStopped() || next === null) return { count, before };
+    if (isStopped() || next === null) return { count, unfolded, failures };
     after = next;
     await yieldToEventLoop();
   }
@@ -56,22 +66,22 @@ async function foldOrganization(
   { store, ids }: GatewayContext,
   organizationId: string,
   { until, isStopped }: FoldOptions,
-): Promise<Folded> {
+): Promise<Pick<FoldBatch, "count" | "openSince">> {
   let count = 0;
   for (;;) {
     const after = await store.usage.mark(organizationId);
     const batch = await readBatch({ store }, { organizationId, to: until }, after);
-    if (batch.mark !== null && batch.mark !== after) {
+    const { mark, isLast, openSince } = batch;
+    if (mark !== null && mark !== after) {
       const hours = [...batch.hours].flatMap(([hour, fold]) =>
         usageHours({ organizationId, hour, id: ids.uuid() }, fold.steps()),
       );
-      const { mark } = batch;
       const isAdded = await store.usage.add({ organizationId, after, mark, hours });
       // If it isn't, another process folded them: go on after its mark.
       if (isAdded) count += batch.count;
       else continue;
     }
-    if (batch.isLast || isStopped()) return { count, before: batch.openSince ?? until };
+    if (isLast || isStopped()) return { count, openSince };
   }
 }
 

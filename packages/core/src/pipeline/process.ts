@@ -411,7 +411,7 @@ async function recoverAll(context: GatewayContext, isStopped: () => boolean): Pr
     if (after === null) break;
     await yieldToEventLoop();
   }
-  if (failures.length > 0) throw failures[0];
+  throwFirst(failures);
   return recovered;
 }
 
@@ -485,7 +485,9 @@ function interruption(
 export function rollUp(context: GatewayContext, isStopped = (): boolean => false): Promise<number> {
   return reported(context, "rollup", async () => {
     const until = foldableUntil(context.clock.now());
-    return (await orUnavailable(foldUsage(context, { until, isStopped }))).count;
+    const { count, failures } = await orUnavailable(foldUsage(context, { until, isStopped }));
+    throwFirst(failures);
+    return count;
   });
 }
 
@@ -531,15 +533,19 @@ async function sweepAll(context: GatewayContext, isStopped: () => boolean): Prom
       if (retention.activity === null) return 0;
       // The sums of removed Steps stay, so no Step is removed before it is folded.
       const until = context.clock.now() - retention.activity;
-      const { before } = await orUnavailable(foldUsage(context, { until, isStopped }));
+      const folding = foldUsage(context, { until, isStopped });
+      const { unfolded, failures } = await orUnavailable(folding);
       if (isStopped()) return 0;
-      return sweepInChunks(retention.activity, (sweep) => {
-        const request = { ...sweep, keep: Math.max(sweep.keep, sweep.at - before) };
+      const removed = await sweepInChunks(retention.activity, (sweep) => {
+        const request = { ...sweep, keep: Math.max(sweep.keep, sweep.at - until) };
         return store.steps.sweep({
           ...request,
+          unfolded,
           leaf: (removed) => activityRemovedLeaf(ids.uuid(), request, removed),
         });
       });
+      throwFirst(failures);
+      return removed;
     },
     () =>
       sweepInChunks(retention.transcripts, (sweep) => {
@@ -567,8 +573,12 @@ async function sumOfAll(parts: readonly (() => Promise<number>)[]): Promise<numb
       failures.push(failure);
       return 0;
     });
-  if (failures.length > 0) throw failures[0];
+  throwFirst(failures);
   return sum;
+}
+
+function throwFirst(failures: readonly unknown[]): void {
+  if (failures.length > 0) throw failures[0];
 }
 
 /** The store's own clock, unless the gateway was given one. */

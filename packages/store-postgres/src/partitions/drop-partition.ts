@@ -20,11 +20,10 @@ export async function dropPartition(database: Database, sweep: StepSweep): Promi
   const { schema } = database;
   return database.rearrange(async (_, connection) => {
     if (!(await tryPartitionLock(connection, schema))) return null;
-    const before = sweep.at - sweep.keep;
     const { now, ranges } = await readPartitions(connection, schema);
     for (const partition of ranges) {
-      if (partition.until > before) return null;
-      const counts = await countsOf(connection, schema, partition, before);
+      if (partition.until > sweep.at - sweep.keep) return null;
+      const counts = await countsOf(connection, schema, partition, sweep);
       // If a gateway's clock is far ahead, a dropped empty partition of a future time would just be created again.
       if (!counts || (counts.length === 0 && partition.until > now)) continue;
       await writeLeaves(connection, schema, counts, sweep);
@@ -36,16 +35,18 @@ export async function dropPartition(database: Database, sweep: StepSweep): Promi
 }
 
 /**
- * The number of each organization's Steps in a partition. Null if one of them is open, or too young because its clock
- * ran ahead.
+ * The number of each organization's Steps in a partition. Null if one of them is open, too young because its clock ran
+ * ahead, or of an organization with Steps that aren't folded.
  */
 async function countsOf(
   connection: Connection,
   schema: string,
   partition: Partition,
-  before: number,
+  { at, keep, unfolded }: StepSweep,
 ): Promise<readonly RemovedSteps[] | null> {
   if (await hasOpenStep(connection, partition)) return null;
+  const held = [...unfolded.keys()];
+  if (held.length > 0 && (await hasStepOf(connection, schema, partition, held))) return null;
   const rows = await connection.query(
     `SELECT organization_id, count(*) AS count, max(opened_at) AS youngest
       FROM ${schema}.${partition.name} GROUP BY organization_id ORDER BY organization_id`,
@@ -53,7 +54,7 @@ async function countsOf(
     queryTimeouts.migration,
   );
   const counts = rows.map(readRow);
-  if (counts.some((row) => row.integer("youngest") >= before)) return null;
+  if (counts.some((row) => row.integer("youngest") >= at - keep)) return null;
   return counts.map((row) => ({
     organizationId: row.text("organization_id"),
     count: row.integer("count"),
@@ -68,6 +69,20 @@ async function hasOpenStep(
   const row = await connection.get(
     "SELECT 1 AS found FROM open_steps WHERE step_id >= :from AND step_id < :until LIMIT 1",
     bounds,
+  );
+  return row !== undefined;
+}
+
+async function hasStepOf(
+  connection: Connection,
+  schema: string,
+  { name }: Partition,
+  organizations: readonly string[],
+): Promise<boolean> {
+  const row = await connection.get(
+    `SELECT 1 AS found FROM ${schema}.${name}
+      WHERE organization_id IN (SELECT json_array_elements_text(:organizations)) LIMIT 1`,
+    { organizations: JSON.stringify(organizations) },
   );
   return row !== undefined;
 }
