@@ -1,13 +1,12 @@
 import type { AdminToken } from "../domain/admin-token.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import { GatewayError, invalidArgument } from "../errors/gateway-error.ts";
-import { createLeaf } from "../evidence/leaves.ts";
 import { requireClass } from "../identity/key-arguments.ts";
 import { createSecret, displayPrefix, isSecretForm, secretDigest } from "../identity/secret.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import { organizationOf } from "./budgets.ts";
-import { reportChange } from "./changes.ts";
+import { changeLeaf, reportChange } from "./changes.ts";
 import {
   asReplayed,
   createsSecret,
@@ -215,24 +214,21 @@ function toRecord(token: AdminToken): AdminTokenRecord {
 
 /** The leaf of a change to a token. A label is free text, so the leaf holds only its digest. */
 function tokenLeaf(
-  { ids, clock }: GatewayContext,
+  context: GatewayContext,
   kind: LeafKind,
   { id, label, role, organizations, transcripts, expiresAt }: AdminToken,
   actor: string | undefined,
 ): EvidenceLeaf {
   const counted = organizations === "all" ? {} : { organization: organizations };
-  return createLeaf(
-    { id: ids.uuid(), organizationId: organizationOf(counted), kind, at: clock.now() },
-    {
-      actor: actor ?? null,
-      admin_token: {
-        expiresAt,
-        id,
-        organizations: organizations === "all" ? "all" : [...organizations],
-        role,
-        transcripts: transcripts === null ? null : { upTo: transcripts.upTo },
-      },
-      labelSha256: sha256Hex(label),
+  const place = { kind, organizationId: organizationOf(counted), actor };
+  return changeLeaf(context, place, {
+    admin_token: {
+      expiresAt,
+      id,
+      organizations: organizations === "all" ? "all" : [...organizations],
+      role,
+      transcripts: transcripts === null ? null : { upTo: transcripts.upTo },
     },
-  );
+    labelSha256: sha256Hex(label),
+  });
 }

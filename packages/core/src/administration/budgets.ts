@@ -11,10 +11,9 @@ import type { Budget, BudgetCounter, BudgetRaise, CounterDrift } from "../domain
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import type { RateLimitScope } from "../domain/rate-limit.ts";
 import { GatewayError, invalidArgument } from "../errors/gateway-error.ts";
-import { createLeaf } from "../evidence/leaves.ts";
 import { read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
-import { reportChange } from "./changes.ts";
+import { changeLeaf, reportChange } from "./changes.ts";
 import { etagOf, type IfMatch, requireMatch } from "./etag.ts";
 import { asReplayed, type Idempotent, idOfCreation, requireSame } from "./idempotency.ts";
 import type { WithActor } from "./keys.ts";
@@ -490,7 +489,7 @@ export function organizationOf({ organization }: Pick<RateLimitScope, "organizat
 }
 
 function budgetLeaf(
-  { ids, clock }: GatewayContext,
+  context: GatewayContext,
   kind: LeafKind,
   {
     budget,
@@ -503,26 +502,22 @@ function budgetLeaf(
   },
 ): EvidenceLeaf {
   const { id, scope, unit, limit, period, mode, warnAt } = budget;
-  const organizationId = organizationOf(scope);
-  return createLeaf(
-    { id: ids.uuid(), organizationId, kind, at: clock.now() },
-    {
-      actor: actor ?? null,
-      budget: {
-        id,
-        limit,
-        mode,
-        period,
-        scope: JSON.parse(JSON.stringify(scope)),
-        unit,
-        // Leaves hold whole numbers only.
-        warnAt: warnAt.map(String),
-      },
-      ...(raise === undefined
-        ? {}
-        : { raise: { amount: raise.amount, at: raise.at, id: raise.id, until: raise.until } }),
+  const place = { kind, organizationId: organizationOf(scope), actor };
+  return changeLeaf(context, place, {
+    budget: {
+      id,
+      limit,
+      mode,
+      period,
+      scope: JSON.parse(JSON.stringify(scope)),
+      unit,
+      // Leaves hold whole numbers only.
+      warnAt: warnAt.map(String),
     },
-  );
+    ...(raise === undefined
+      ? {}
+      : { raise: { amount: raise.amount, at: raise.at, id: raise.id, until: raise.until } }),
+  });
 }
 
 function notFound(id: string): GatewayError {

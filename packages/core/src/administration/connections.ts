@@ -2,10 +2,9 @@ import { type CredentialPlace, UnsealError } from "../connections/credential-sea
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import type { GatewayConnection, SealedConnection } from "../domain/gateway-connection.ts";
 import { GatewayError, invalidArgument } from "../errors/gateway-error.ts";
-import { createLeaf } from "../evidence/leaves.ts";
 import { filters, read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
-import { reportChange } from "./changes.ts";
+import { changeLeaf, reportChange } from "./changes.ts";
 import { type IfMatch, requireMatch } from "./etag.ts";
 import type { WithActor } from "./keys.ts";
 import { type List, listOf, type Paging } from "./list.ts";
@@ -236,7 +235,7 @@ async function reseal(
 
 /** A leaf names the connection and the key that wraps its data key. It holds nothing that is sealed. */
 function connectionLeaf(
-  { ids, clock }: GatewayContext,
+  context: GatewayContext,
   kind: LeafKind,
   {
     organizationId,
@@ -246,13 +245,6 @@ function connectionLeaf(
     actor,
   }: CredentialPlace & { readonly keyId: string; readonly actor: string | undefined },
 ): EvidenceLeaf {
-  return createLeaf(
-    { id: ids.uuid(), organizationId, kind, at: clock.now() },
-    {
-      actor: actor ?? null,
-      connection: id,
-      gateway,
-      wrappedBy: keyId,
-    },
-  );
+  const place = { kind, organizationId, actor };
+  return changeLeaf(context, place, { connection: id, gateway, wrappedBy: keyId });
 }

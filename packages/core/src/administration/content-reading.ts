@@ -1,9 +1,8 @@
 import { highestClass, rankOf } from "../domain/data-class.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
-import { createLeaf } from "../evidence/leaves.ts";
 import { requireClass } from "../identity/key-arguments.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
-import { reportChange } from "./changes.ts";
+import { changeLeaf, reportChange } from "./changes.ts";
 import type { WithActor } from "./keys.ts";
 import type { OrganizationScope } from "./tenant.ts";
 
@@ -38,7 +37,7 @@ export async function recordReading(
   content: ReadContent,
   { actor, upTo }: Pick<ContentReference, "actor" | "upTo">,
 ): Promise<void> {
-  const { store, ids, clock, dataClasses } = context;
+  const { store, dataClasses } = context;
   const { organizationId, dataClasses: classes, ...subject } = content;
   if (upTo !== undefined) {
     const highest = highestClass(dataClasses, classes) ?? dataClasses[0] ?? "";
@@ -49,13 +48,8 @@ export async function recordReading(
         `This content has the data class ${highest}, and you may read up to ${upTo}.`,
       );
   }
-  const head = {
-    id: ids.uuid(),
-    organizationId,
-    kind: "transcript.read",
-    at: clock.now(),
-  } as const;
-  const leaf = createLeaf(head, { actor: actor ?? null, ...subject });
+  const place = { kind: "transcript.read", organizationId, actor } as const;
+  const leaf = changeLeaf(context, place, subject);
   await store.evidence.record(leaf);
   reportChange(context, leaf);
 }

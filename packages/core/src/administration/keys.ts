@@ -10,7 +10,6 @@ import type { ApiKey, LeadingSystem } from "../domain/api-key.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import type { ModelAliases } from "../domain/model-id.ts";
 import { GatewayError, invalidArgument } from "../errors/gateway-error.ts";
-import { createLeaf } from "../evidence/leaves.ts";
 import { higher, requireClass, requireClasses } from "../identity/key-arguments.ts";
 import type { NamedCaller } from "../identity/named-caller.ts";
 import { createSecret, displayPrefix, secretDigest } from "../identity/secret.ts";
@@ -20,7 +19,7 @@ import { type Duration, parseDuration } from "../kernel/duration.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import { aliasProblems } from "../routing/route.ts";
-import { reportChange } from "./changes.ts";
+import { changeLeaf, reportChange } from "./changes.ts";
 import { type IfMatch, requireMatch } from "./etag.ts";
 import {
   asReplayed,
@@ -469,22 +468,19 @@ function isOfUser(reference: KeyReference | UserKeysReference): reference is Use
 
 /** The leaf of a change to a key. A label is free text, so the leaf holds only its digest. */
 function keyLeaf(
-  { ids, clock }: Pick<GatewayContext, "ids" | "clock">,
+  context: Pick<GatewayContext, "ids" | "clock">,
   kind: LeafKind,
   { organizationId, id }: Pick<ApiKey, "organizationId" | "id">,
   { actor, label, models, aliases, ...facts }: KeyPatch & WithActor,
 ): EvidenceLeaf {
-  return createLeaf(
-    { id: ids.uuid(), organizationId, kind, at: clock.now() },
-    {
-      actor: actor ?? null,
-      key: id,
-      ...facts,
-      ...(models === undefined ? {} : { models: models && [...models] }),
-      ...(aliases === undefined ? {} : { aliases: aliases && { ...aliases } }),
-      ...(label === undefined ? {} : { labelSha256: sha256Hex(label) }),
-    },
-  );
+  const place = { kind, organizationId, actor };
+  return changeLeaf(context, place, {
+    key: id,
+    ...facts,
+    ...(models === undefined ? {} : { models: models && [...models] }),
+    ...(aliases === undefined ? {} : { aliases: aliases && { ...aliases } }),
+    ...(label === undefined ? {} : { labelSha256: sha256Hex(label) }),
+  });
 }
 
 function actorOf({ actor }: WithActor): WithActor {

@@ -8,7 +8,6 @@ import type { BudgetCounter } from "../domain/budget.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import type { RateLimit } from "../domain/rate-limit.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
-import { createLeaf } from "../evidence/leaves.ts";
 import { read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import {
@@ -22,7 +21,7 @@ import {
   taken,
   type UnusedId,
 } from "./budgets.ts";
-import { reportChange } from "./changes.ts";
+import { changeLeaf, reportChange } from "./changes.ts";
 import type { IfMatch } from "./etag.ts";
 import type { WithActor } from "./keys.ts";
 import { type List, listOf, type Paging, pagesById } from "./list.ts";
@@ -170,17 +169,16 @@ function requireRateLimit(
 }
 
 function rateLimitLeaf(
-  { ids, clock }: GatewayContext,
+  context: GatewayContext,
   kind: LeafKind,
   { rateLimit, actor }: { readonly rateLimit: RateLimit; readonly actor: string | undefined },
 ): EvidenceLeaf {
   const { id, scope, unit, limit, per, burst } = rateLimit;
-  const organizationId = organizationOf(scope);
   const recordedScope = JSON.parse(JSON.stringify(scope));
-  return createLeaf(
-    { id: ids.uuid(), organizationId, kind, at: clock.now() },
-    { actor: actor ?? null, rate_limit: { burst, id, limit, per, scope: recordedScope, unit } },
-  );
+  const place = { kind, organizationId: organizationOf(scope), actor };
+  return changeLeaf(context, place, {
+    rate_limit: { burst, id, limit, per, scope: recordedScope, unit },
+  });
 }
 
 function notFound(id: string): GatewayError {
