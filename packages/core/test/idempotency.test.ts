@@ -574,7 +574,7 @@ describe("an Idempotency-Key", () => {
     const [{ chat } = test] = keys.slice(-1);
     await (await ask(chat, "later")).text();
     expect((await ask(chat, "later")).status).toBe(200);
-  });
+  }, 60_000);
 
   it("keeps no more calls going after their clients left than limits.drains", async () => {
     const log = eventLog();
