@@ -75,7 +75,7 @@ export const maintenance = {
     method: "POST",
     path: "/maintenance/reconcile-usage",
     summary:
-      "Adds up Steps again and compares them with the sums by hour. Repairs those if `repair` is true.",
+      "Adds up Steps again and compares them with the hourly sums. Repairs those if `repair` is true.",
     role: "admin",
     platform: true,
     isMaintenance: true,

@@ -52,7 +52,7 @@ describe("the commands for usage and costs", { timeout: 60_000 }, () => {
     expect(wrong).toMatchObject({ code: 2, errors: expect.stringContaining("must be one of") });
   });
 
-  it("compare sums by hour with Steps, and repair them", async () => {
+  it("compare hourly sums with Steps, and repair them", async () => {
     const own = temporaryFolder();
     const store = sqliteStore({ filename: join(own, "tollgate.db") });
     const clock = manualClock();
@@ -72,7 +72,7 @@ describe("the commands for usage and costs", { timeout: 60_000 }, () => {
     const repaired = await runIn(own, [...words, "--repair"]);
     expect(repaired).toMatchObject({
       code: 1,
-      errors: expect.stringContaining("some sums by hour differed from their Steps"),
+      errors: expect.stringContaining("some hourly sums differed from their Steps"),
     });
     expect(repaired.output).toMatch(/ -1 +-\d+ .*\n\nSteps: 1, differences repaired: 1\n$/);
     expect(await runIn(own, words)).toEqual({

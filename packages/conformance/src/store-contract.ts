@@ -82,7 +82,7 @@ export function describeStoreContract(
     describe("Queries", () => queryTests(test));
     describe("Summaries", () => summaryTests(test));
     describe("Summaries of random histories", () => summaryPropertyTests(test));
-    describe("Sums by hour", () => usageHourTests(test));
+    describe("Hourly sums", () => usageHourTests(test));
     describe("Changes", () => changeTests(test));
     describe("Concurrent decisions", () =>
       writeSkewTests((title, run) =>

@@ -77,7 +77,7 @@ export interface Gateway extends RequestHandlers, Administration {
    */
   findAdminToken(secret: string): Promise<AdminTokenRecord | null>;
   /**
-   * Adds the Steps of past hours to the sums by hour that summaries read, and returns their number. Runs automatically while
+   * Adds the Steps of past hours to the hourly sums that summaries read, and returns their number. Runs automatically while
    * the gateway is open. Several processes can run it at once.
    */
   rollUp(): Promise<number>;

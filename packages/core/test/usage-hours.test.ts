@@ -5,7 +5,7 @@ import { createTestGateway, type ManualClock, manualClock } from "@tollgate/test
 import { describe, expect, it } from "vitest";
 import { stores } from "./stores.ts";
 
-describe.each(stores)("sums by hour on %s", (name, open) => {
+describe.each(stores)("hourly sums on %s", (name, open) => {
   it("are the same as sums over Steps, before and after Steps are added to them", async () => {
     const { store, reads } = counting(open());
     const clock = manualClock();

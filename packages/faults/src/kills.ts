@@ -20,7 +20,7 @@ import { isVerifiedLogs } from "./verified-logs.ts";
 
 const concurrency = 8;
 const maxLoadMs = 400;
-/** In each life, the leases of earlier lives have lapsed, and their Steps can be folded into sums by hour. */
+/** In each life, the leases of earlier lives have lapsed, and their Steps can be folded into hourly sums. */
 const lifeMs = 2 * 3_600_000;
 /** Every third life ends this soon: while it folds. The others are counted from their first answer. */
 const foldMs = 15;

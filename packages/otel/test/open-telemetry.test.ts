@@ -57,7 +57,7 @@ const named = (spans: readonly ReadableSpan[], name: string): ReadableSpan => {
   return found;
 };
 
-it("names the operation of a call for embeddings, which has no conversation", async () => {
+it("names the operation of an embeddings call, which has no conversation", async () => {
   const { gateway, key, spans, points } = await observed();
   const answer = await gateway.fetch("http://in-process/v1/embeddings", {
     method: "POST",

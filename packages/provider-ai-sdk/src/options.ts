@@ -63,7 +63,7 @@ export interface AiSdkOptions extends ModelOptions, StateOptions {
   /** The AI SDK's own settings for a request, by provider: `{ anthropic: { … } }`. Default: none. */
   readonly providerOptions?: (request: CompletionRequest) => SharedV4ProviderOptions;
   /**
-   * The AI SDK's own settings for a request for embeddings, by provider, such as `{ openai: { dimensions } }`. The AI SDK has
+   * The AI SDK's own settings for an embeddings request, by provider, such as `{ openai: { dimensions } }`. The AI SDK has
    * no setting for `dimensions` of its own, so without this option a request with it is rejected. Default: none.
    */
   readonly embeddingOptions?: (request: EmbeddingRequest) => SharedV4ProviderOptions;

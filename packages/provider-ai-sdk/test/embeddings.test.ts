@@ -9,7 +9,7 @@ import { answer, callOf, saidBy, startUpstream } from "./drive.ts";
 
 type Source = Parameters<typeof aiSdk>[0];
 
-/** One call for embeddings of a fresh provider: its events and its error. */
+/** One embeddings call of a fresh provider: its events and its error. */
 async function embedded(
   source: Source,
   { inputs = ["a", "b"], ...request }: Partial<EmbeddingCall["request"]> = {},

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { openaiCompatible } from "../src/index.ts";
 import { callOf, said } from "./drive.ts";
 
-/** The events and the error of one call for embeddings, and the request that arrived. */
+/** The events and the error of one embeddings call, and the request that arrived. */
 async function embedded(body: string, request: Partial<EmbeddingRequest> = {}, status = 200) {
   const head = `HTTP/1.1 ${status} Answer\r\ncontent-type: application/json`;
   const bytes = `${head}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;

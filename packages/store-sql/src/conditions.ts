@@ -31,7 +31,7 @@ export interface Conditions {
     readonly subject?: string;
     readonly periodStart?: number;
   }): readonly Condition[];
-  /** Sums by hour. */
+  /** Hourly sums. */
   ofUsage(query: Parameters<UsageRepository["hours"]>[0]): readonly Condition[];
 }
 

@@ -19,7 +19,7 @@ export interface ScriptedAnswer {
   readonly state?: StateFields;
   readonly refusal?: string | readonly string[];
   readonly toolCalls?: readonly ScriptedToolCall[];
-  /** The vectors of an answer to a request for embeddings. Default: one of two values for each input. */
+  /** The vectors of an answer to an embeddings request. Default: one of two values for each input. */
   readonly embeddings?: readonly EmbeddingVector[];
   /** Default: 10 prompt and 5 completion tokens, or 0 for embeddings. Null for a provider that reports no usage. */
   readonly usage?: UsageReport | null;
@@ -68,7 +68,7 @@ export function eventsOf(answer: ScriptedAnswer): readonly CompletionEvent[] {
 
 const embeddingUsage: UsageReport = { promptTokens: 10, completionTokens: 0 };
 
-/** Returns the events of an answer to a request for embeddings, except `request-sent`. */
+/** Returns the events of an answer to an embeddings request, except `request-sent`. */
 export function embeddingEventsOf(
   { embeddings, usage = embeddingUsage, finishReason = "stop" }: ScriptedAnswer,
   { inputs }: EmbeddingRequest,

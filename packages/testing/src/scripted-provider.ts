@@ -15,7 +15,7 @@ import { embeddingEventsOf, eventsOf, type ScriptedAnswer } from "./scripted-ans
 /** A call that the provider received, with the name of its gateway. */
 export interface ScriptedCall extends ProviderCall {
   readonly gateway: string;
-  /** The request for embeddings, whose `request` has no messages. Absent for any other call. */
+  /** The embeddings request, whose `request` has no messages. Absent for any other call. */
   readonly embedding?: EmbeddingRequest;
 }
 

@@ -25,9 +25,9 @@ export function defineMaintenance(program: Command): void {
   program.command("sweep").description("remove records older than their retention").action(sweep);
   const usage = program
     .command("usage")
-    .description("sums of usage by hour")
+    .description("hourly sums of usage")
     .command("reconcile")
-    .description("add up Steps again, and fail if sums by hour differ")
+    .description("add up Steps again, and fail if hourly sums differ")
     .option("--organization <id>", "only this organization (default: all)");
   timeRange(
     usage,
@@ -90,7 +90,7 @@ async function reconcileUsage(_options: unknown, command: Command): Promise<void
     text.push(`Steps: ${steps}, differences repaired: ${repaired}`);
     print(json, result, text.join("\n\n"));
     if (differences.length > 0)
-      throw new CommandError("some sums by hour differed from their Steps");
+      throw new CommandError("some hourly sums differed from their Steps");
   });
 }
 

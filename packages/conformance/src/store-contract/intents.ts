@@ -35,7 +35,7 @@ export interface Intents {
   key(overrides?: Partial<ApiKey>, digest?: Uint8Array | null): KeyEntry;
   hold(overrides?: Partial<Hold>): Hold;
   step(messages: readonly TestMessage[], overrides?: StepOverrides): ConversationIntent;
-  /** A call for embeddings, which has no transcript. */
+  /** An embeddings call, which has no transcript. */
   call(overrides?: Partial<StepIntent>): StepIntent;
   attempt(step: StepIntent, overrides?: Partial<AttemptIntent>): AttemptIntent;
   settlement(step: StepIntent, overrides?: SettlementOverrides): StepSettlement;

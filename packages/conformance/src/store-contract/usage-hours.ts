@@ -25,7 +25,7 @@ const hourMs = 3_600_000;
 const start = Date.UTC(2026, 0, 5, 10);
 const by: readonly SummaryDimension[] = ["user", "model", "outcome", "hour"];
 
-/** Sums by hour. */
+/** Hourly sums. */
 export function usageHourTests(test: ContractTest): void {
   test("adds hours and moves the mark once, even if two processes fold", async ({
     store,

@@ -35,7 +35,7 @@ export interface Administration extends Configured {
    */
   sweep(): Promise<number>;
   /**
-   * Adds up the Steps of a range again and compares them with the sums by hour that summaries read. Changes nothing without
+   * Adds up the Steps of a range again and compares them with the hourly sums that summaries read. Changes nothing without
    * `repair`. Default: the last 30 days, or as far back as `retention.activity` keeps Steps.
    * @throws GatewayError `invalid_argument` for an invalid range
    */

@@ -65,7 +65,7 @@ export interface AttemptRecord extends Usage {
 }
 
 /**
- * One POST, however it ended. Its usage and cost are the sums of its attempts. A call for embeddings has no Session, Turn or
+ * One POST, however it ended. Its usage and cost are the sums of its attempts. An embeddings call has no Session, Turn or
  * step number: these members and `head` are null.
  */
 export interface StepRecord extends Usage {

@@ -41,7 +41,7 @@ export interface SeriesOptions {
 const stepsPerPage = 250;
 
 /**
- * Sums up Steps, the most expensive row first. Reads sums by hour where the filter allows, and otherwise Steps, page by page:
+ * Sums up Steps, the most expensive row first. Reads hourly sums where the filter allows, and otherwise Steps, page by page:
  * any number of them neither fills the memory nor blocks the store. Each page is read as it is at that moment.
  */
 export async function summarize(

@@ -27,7 +27,7 @@ interface Hours {
 
 const hourMs = 3_600_000;
 
-/** The members of a query that sums by hour can answer. */
+/** The members of a query that hourly sums can answer. */
 const selectable: ReadonlySet<string> = new Set<keyof SummaryQuery>([
   ...(["organizationId", "by", "from", "to", "userId", "keyId", "source", "dataClass"] as const),
   ...(["outcome", "gateway", "vendor", "model", "modelPatterns", "connection"] as const),
@@ -35,7 +35,7 @@ const selectable: ReadonlySet<string> = new Set<keyof SummaryQuery>([
 
 const notKept: ReadonlySet<SummaryDimension> = new Set<SummaryDimension>(["session", "host"]);
 
-/** The whole hours of a query's time, if sums by hour can answer it; null otherwise. */
+/** The whole hours of a query's time, if hourly sums can answer it; null otherwise. */
 export function wholeHours(query: OrganizationQuery): Hours | null {
   if (!Object.keys(query).every((name) => selectable.has(name))) return null;
   if (query.by.some((dimension) => notKept.has(dimension))) return null;

@@ -31,7 +31,7 @@ export interface UsageReconciliationOptions
   readonly repair?: boolean;
 }
 
-/** The result of comparing sums by hour with the Steps. */
+/** The result of comparing hourly sums with the Steps. */
 export interface UsageReconciliation {
   /** How many Steps were added up. */
   readonly steps: number;
@@ -64,7 +64,7 @@ const perPage = 250;
 const maxReadings = 4;
 
 /**
- * Adds up all Steps of a range again, day by day, and compares the result with the sums by hour and the Steps that are in none
+ * Adds up all Steps of a range again, day by day, and compares the result with the hourly sums and the Steps that are in none
  * yet. Hours whose Steps retention may have removed are left out, and so are organizations without sums.
  */
 export async function reconcileUsage(

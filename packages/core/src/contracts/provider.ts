@@ -223,7 +223,7 @@ export interface ProviderCall {
 }
 
 /**
- * One call for embeddings: one attempt of a Step. Its answer is one body, and `limits.bodyBytes` lets it be as large as a
+ * One embeddings call: one attempt of a Step. Its answer is one body, and `limits.bodyBytes` lets it be as large as a
  * stream.
  */
 export interface EmbeddingCall

@@ -71,7 +71,7 @@ export type CompletionEvent =
   | { readonly type: "shown"; readonly name: ShownField; readonly entries: readonly Json[] }
   /** Log probabilities as the provider gave them, for the text around them. */
   | { readonly type: "logprobs"; readonly logprobs: Json }
-  /** The vector of the request's input `index`, counted from 0. Each input of a request for embeddings gets one. */
+  /** The vector of the request's input `index`, counted from 0. Each input of an embeddings request gets one. */
   | { readonly type: "embedding"; readonly index: number; readonly vector: EmbeddingVector }
   /** Usage so far. The last value of each field counts. */
   | { readonly type: "usage"; readonly usage: UsageReport }

@@ -1,4 +1,4 @@
-/** A request for embeddings, independent of the protocol. Members without a value are absent, never null. */
+/** An embeddings request, independent of the protocol. Members without a value are absent, never null. */
 export interface EmbeddingRequest {
   /** Either texts or lists of token ids, never both. Each gets one vector. */
   readonly inputs: readonly string[] | readonly (readonly number[])[];

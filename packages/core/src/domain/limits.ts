@@ -36,7 +36,7 @@ export interface Limits {
   readonly openRequests: number;
   /**
    * The request bodies of all open requests together, and of one key's, with the stored content that they continue or refer
-   * to. Calls for embeddings add the vectors that they may get. Plain answers over 64 KB and stored responses that are read
+   * to. Embeddings calls add the vectors that they may get. Plain answers over 64 KB and stored responses that are read
    * count until their clients have them. Further requests get 503 `overloaded`.
    */
   readonly bytesInFlight: number;

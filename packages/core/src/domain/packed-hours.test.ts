@@ -56,6 +56,6 @@ it("refuses damaged sums", () => {
     [figures, "[[],[]]"],
   ] as const)
     expect(() => foldedIn({ ...packed, figures: damage, names })).toThrow(
-      "sums by hour are damaged",
+      "hourly sums are damaged",
     );
 });

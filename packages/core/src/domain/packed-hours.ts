@@ -184,7 +184,7 @@ export function entryOf<Value>(values: readonly Value[], at: number): Value {
 }
 
 function damaged(): never {
-  throw new TypeError("sums by hour are damaged");
+  throw new TypeError("hourly sums are damaged");
 }
 
 /** Names, each once, in the order of their JSON. */

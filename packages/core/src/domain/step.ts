@@ -94,7 +94,7 @@ export interface Attempt extends AttemptStart {
 
 /**
  * One POST, as stores return it. Its usage and cost are the sums over its attempts. A Step of a conversation belongs to a
- * Session and a Turn. A call for embeddings has none: its `sessionId`, `turnId`, `stepNumber` and `head` are null.
+ * Session and a Turn. An embeddings call has none: its `sessionId`, `turnId`, `stepNumber` and `head` are null.
  */
 export interface Step {
   readonly id: string;

@@ -26,7 +26,7 @@ export interface SummedStep
   readonly attempts: readonly SummedAttempt[];
 }
 
-/** The members that a fold into sums by hour reads. */
+/** The members that a fold into hourly sums reads. */
 export type UnfoldedStep = Omit<SummedStep, "id" | "sessionId">;
 
 /** The members of an attempt that a summary reads. Its last correction replaces the recorded figures. */

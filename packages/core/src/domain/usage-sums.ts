@@ -29,7 +29,7 @@ export const noSums: UsageSums = {
 /** Upper bounds of the first 19 counts of `Latencies` in milliseconds, inclusive. The last count has everything above. */
 export const latencyBounds: readonly number[] = Array.from({ length: 19 }, (_, at) => 8 * 2 ** at);
 
-/** The order of sums in `Figures`. Sums by hour are stored in it, so it may only grow at its end. */
+/** The order of sums in `Figures`. Hourly sums are stored in it, so it may only grow at its end. */
 const sumNames = namesOf(noSums);
 const place: Record<keyof UsageSums, number> = { ...noSums };
 for (const [at, name] of sumNames.entries()) place[name] = at;

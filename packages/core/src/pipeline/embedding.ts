@@ -27,7 +27,7 @@ function unsupported(why: string): GatewayError {
   return new GatewayError("unsupported_value", `'model' ${why}.`, { param: "model" });
 }
 
-/** Whether a route may answer in place of another: a call for embeddings only goes to the same model. */
+/** Whether a route may answer in place of another: an embeddings call only goes to the same model. */
 export function mayReplace(
   { model, provider }: ModelRoute,
   other: ModelRoute,

@@ -5,7 +5,7 @@ import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "./context.ts";
 import { unrecorded } from "./store-calls.ts";
 
-/** The result of folding Steps into sums by hour. */
+/** The result of folding Steps into hourly sums. */
 interface Folded {
   readonly count: number;
   /** Organizations whose Steps aren't folded from this time on, although they opened before `until`. */

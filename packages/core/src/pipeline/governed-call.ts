@@ -55,7 +55,7 @@ export interface GovernedCall {
 export interface PreparedRequest {
   readonly request: CompletionRequest;
   /**
-   * The request for embeddings. Absent for a conversation. A call with it has no messages, and belongs to no Session and no
+   * The embeddings request. Absent for a conversation. A call with it has no messages, and belongs to no Session and no
    * Turn.
    */
   readonly embedding?: EmbeddingRequest | undefined;

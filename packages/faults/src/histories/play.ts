@@ -126,7 +126,7 @@ async function withCorrections(world: World, run: () => Promise<unknown>): Promi
   }
 }
 
-/** Folds everything, and requires that the sums by hour add up to the Steps, and to the events of all Steps that ever were. */
+/** Folds everything, and requires that the hourly sums add up to the Steps, and to the events of all Steps that ever were. */
 async function sumsAtTheEnd(world: World, store: Store): Promise<unknown> {
   const gateway = world.gateway();
   world.clock.moveWall(3 * hour);

@@ -13,7 +13,7 @@ interface Timer {
 }
 
 const start = Date.UTC(2026, 0, 1);
-/** Sums by hour leave this time for clocks that differ. */
+/** Hourly sums leave this time for clocks that differ. */
 const maxBehind = 3_600_000;
 
 /** A clock that runs one timer at a time, and waits with `rest` for the work of each. */

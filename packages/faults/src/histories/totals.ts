@@ -21,7 +21,7 @@ export function toldTotals(events: readonly SettledEvent[]): Totals {
   return added(events.map((event) => [event.organizationId, figuresOf(event)]));
 }
 
-/** Requires that the sums by hour, with callers and without, add up to the events and the differences of all corrections. */
+/** Requires that the hourly sums, with callers and without, add up to the events and the differences of all corrections. */
 export function requireSameTotals(
   usage: readonly UsageGroup[],
   events: readonly SettledEvent[],
@@ -38,7 +38,7 @@ export function requireSameTotals(
     );
   for (const found of [summed(true), summed(false)]) {
     const [wanted, got] = [described(expected), described(found)];
-    if (wanted !== got) throw new Error(`events add up to ${wanted}, but sums by hour to ${got}`);
+    if (wanted !== got) throw new Error(`events add up to ${wanted}, but hourly sums to ${got}`);
   }
 }
 

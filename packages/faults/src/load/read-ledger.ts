@@ -1,7 +1,7 @@
 import type { Store } from "@tollgate/core/store";
 import { everyRow, type StoreDump } from "@tollgate/testing";
 
-/** Reads all records except Sessions, activity and sums by hour. */
+/** Reads all records except Sessions, activity and hourly sums. */
 export async function readLedger(
   store: Store,
   { organizationId, budgetId }: { readonly organizationId: string; readonly budgetId: string },

@@ -33,7 +33,7 @@ const statements = {
     WHERE organization_id = :organization_id AND mark = :after`,
 } as const;
 
-/** The sums by hour of a database. */
+/** The hourly sums of a database. */
 export function createUsageRepository(
   database: ScriptDatabase,
   dialect: SqlDialect,

@@ -1,7 +1,7 @@
 import { type UsageHour, usageDetails } from "@tollgate/core/store";
 import { describeRow } from "./describe-row.ts";
 
-/** The rows of sums by hour. */
+/** The rows of hourly sums. */
 export const usageRows = describeRow<UsageHour>({
   organizationId: "text",
   detail: usageDetails,

@@ -58,7 +58,7 @@ const damages: readonly (readonly [string, (dump: StoreDump) => object])[] = [
     ({ steps }) => ({ steps: changed(steps, 0, () => ({ attempts: [] })) }),
   ],
   [
-    "sums by hour that do not add up",
+    "hourly sums that do not add up",
     ({ usage }) => ({
       usage: changed(usage, 0, ({ sums }) => ({
         sums: { ...sums, costNanoUsd: sums.costNanoUsd + 1 },

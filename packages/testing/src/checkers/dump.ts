@@ -28,7 +28,7 @@ export interface StoreDump {
   readonly sessions: readonly SessionDump[];
   /** Step ids of the activity records. */
   readonly activity: readonly string[];
-  /** The sums by hour, with the Steps that are in none yet. */
+  /** The hourly sums, with the Steps that are in none yet. */
   readonly usage: readonly UsageGroup[];
 }
 

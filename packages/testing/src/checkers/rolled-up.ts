@@ -11,7 +11,7 @@ import {
 } from "@tollgate/core/store";
 import { everyRow } from "./every-row.ts";
 
-/** The dimensions in which sums by hour are checked. */
+/** The dimensions in which hourly sums are checked. */
 export const rolledUpBy: readonly SummaryDimension[] = [
   "organization",
   "user",

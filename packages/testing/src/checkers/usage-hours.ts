@@ -2,7 +2,7 @@ import { createUsageFold, type UsageGroup } from "@tollgate/core/store";
 import type { StoreDump } from "./dump.ts";
 import { addInBoth, rolledUpBy } from "./rolled-up.ts";
 
-/** Checks that sums by hour, by caller and without callers, add up to the sums over all Steps. Organizations whose Steps retention removed are left out. */
+/** Checks that hourly sums, by caller and without callers, add up to the sums over all Steps. Organizations whose Steps retention removed are left out. */
 export function checkUsageHours({ steps, leaves, usage }: StoreDump): readonly string[] {
   const swept = new Set(
     leaves.flatMap(({ kind, organizationId }) =>
@@ -18,7 +18,7 @@ export function checkUsageHours({ steps, leaves, usage }: StoreDump): readonly s
     const [expected, found] = [recorded.get(name), summed.get(name)];
     return swept.has(organizationId) || expected === found
       ? []
-      : [`Sums by hour of ${name}: ${found}, but its Steps add up to ${expected}`];
+      : [`Hourly sums of ${name}: ${found}, but its Steps add up to ${expected}`];
   });
 }
 
