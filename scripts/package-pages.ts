@@ -13,7 +13,7 @@ type Read = (path: string) => SourceFile;
 function peers({ manifest }: Workspace): string {
   const all = Object.entries(manifest.peerDependencies ?? {});
   if (all.length === 0) return "";
-  return `Peer dependencies, for the parts that use them: ${all.map(([name, range]) => `\`${name}\` ${range}`).join(", ")}.\n\n`;
+  return `Peer dependencies, needed only by the parts that use them: ${all.map(([name, range]) => `\`${name}\` ${range}`).join(", ")}.\n\n`;
 }
 
 function program({ manifest }: Workspace): string {
@@ -37,7 +37,7 @@ ${description}. Part of Tollgate, the model gateway you embed in your TypeScript
 npm install ${name}
 \`\`\`
 
-${program(at)}${peers(at)}Import it from ${entryPoints.join(", ")}. It consists of ES modules with types, and every export has a docstring.
+${program(at)}${peers(at)}Import it from ${entryPoints.join(", ")}. It ships ES modules with types, and every export has a docstring.
 It requires Node \`${engines?.["node"]}\`. MIT license.
 `;
 }

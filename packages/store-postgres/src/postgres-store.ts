@@ -39,7 +39,7 @@ export interface PostgresStoreOptions {
    */
   readonly schema?: string;
   /**
-   * The behaviour of `migrate()`: `auto` creates or upgrades the schema; `check` changes nothing and rejects unless it is
+   * The behavior of `migrate()`: `auto` creates or upgrades the schema; `check` changes nothing and rejects unless it is
    * current, for processes whose database user may not change it. Default `auto`.
    */
   readonly migrate?: "auto" | "check";

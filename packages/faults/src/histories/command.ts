@@ -45,7 +45,7 @@ export type Command =
   | { readonly type: "chatSlowly"; readonly key: number; readonly words: number }
   | { readonly type: "retry" }
   | { readonly type: "disconnect"; readonly stream: number }
-  /** The behaviour of the next call upstream. */
+  /** The behavior of the next call upstream. */
   | { readonly type: "upstream"; readonly behavior: UpstreamBehavior }
   | {
       readonly type: "getResponse" | "listItems" | "deleteResponse";

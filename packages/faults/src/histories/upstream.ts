@@ -15,7 +15,7 @@ const cut = new ProviderError("The provider broke off.", {
 /** The first attempt and its two retries. */
 const attempts = 3;
 
-/** Sets the behaviour of the next calls. */
+/** Sets the behavior of the next calls. */
 export function scriptUpstream(provider: ScriptedProvider, behavior: UpstreamBehavior): void {
   switch (behavior) {
     case "refuse":

@@ -7,7 +7,7 @@ export interface Sample {
   readonly descriptors: number;
 }
 
-/** The names of the figures that a plot shows, their units, and their colours. */
+/** The names of the figures that a plot shows, their units, and their colors. */
 const figures = [
   { name: "rssBytes", label: "resident memory, MB", unit: 1_000_000, color: "#1f77b4" },
   { name: "heapBytes", label: "heap, MB", unit: 1_000_000, color: "#2ca02c" },
