@@ -143,5 +143,5 @@ function missing(param: string, message: string): GatewayError {
  */
 export function reading({ actor, transcripts }: AdminGrant) {
   if (transcripts !== undefined) return { actor, upTo: transcripts.upTo };
-  throw forbidden("Reading transcripts requires a right of its own, which no role includes.");
+  throw forbidden("Reading transcripts requires a separate right, which no role includes.");
 }

@@ -134,7 +134,7 @@ function baseOf(url: string, insecure: boolean): string {
     );
   if (parsed.protocol === "http:" && !insecure && !isLoopback(parsed.hostname))
     throw invalidUrl(
-      "must be https: over http, others can read the token on the way. If the network is yours alone, allow it with `insecure` (--insecure).",
+      "must be https: over http, others can read the token on the way. If you trust the network, allow it with `insecure` (--insecure).",
     );
   return `${parsed.origin}${parsed.pathname.replace(/\/$/, "")}`;
 }

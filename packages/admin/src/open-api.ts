@@ -39,7 +39,7 @@ const errors: ReadonlyMap<number, string> = new Map([
   [401, "Nobody is signed in."],
   [403, "The grant doesn't permit it, or another site sent the request."],
   [404, "The record doesn't exist, or belongs to another organization."],
-  [409, "The record exists already, or is in another state."],
+  [409, "The record already exists, or is in the wrong state."],
   [412, "The record has changed since it was read."],
   [413, "The request is too large."],
   [415, "The body isn't JSON."],
@@ -87,7 +87,7 @@ function errorAnswer(status: number, description: string): JsonSchema {
 
 const about = "The administration of a Tollgate gateway, below the path where it is mounted.";
 const pages =
-  "A page of a list can be short or empty and yet have a `nextCursor`, because a filter without an index passes over at most 20,000 rows for each page.";
+  "A page of a list can be short or empty and yet have a `nextCursor`, because a filter without an index scans at most 20,000 rows for each page.";
 
 /** The OpenAPI 3.1 document of the admin API, made from its table of operations. */
 export function openApiDocument(): JsonSchema {

@@ -68,7 +68,7 @@ const keys = {
   "keys.update": operation({
     method: "POST",
     path: "/keys/{id}",
-    summary: "Changes the given members of an API key. Without any, it records nothing.",
+    summary: "Changes the given members of an API key. Without any, nothing is recorded.",
     role: "operator",
     input: membersOf(schemas["keys.update"]),
     isTagged: true,

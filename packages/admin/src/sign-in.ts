@@ -11,8 +11,8 @@ export type AuthenticateAdmin = (
 ) => AdminGrant | null | Promise<AdminGrant | null>;
 
 /**
- * Signs in with the gateway's own tokens for the admin API, sent as `Authorization: Bearer tga_…`: for a server without users
- * of its own. The actor of each change is the token's label and id. Returns null for a request without such a token.
+ * Signs in with the gateway's own tokens for the admin API, sent as `Authorization: Bearer tga_…`: for a server without its
+ * own users. The actor of each change is the token's label and id. Returns null for a request without such a token.
  * @throws GatewayError `admin_unauthenticated` for an unknown, expired or revoked token
  */
 export function tokenSignIn({

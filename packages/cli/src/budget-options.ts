@@ -65,7 +65,7 @@ export function withScope(command: Command): Command {
     .option("--model <pattern>", "count only matching models (repeatable)", repeated)
     .option(
       "--connection <owner>",
-      "count only accounts of the platform or of the customer",
+      "count only calls on the platform's or the customer's account",
       ownerships,
     );
 }

@@ -67,7 +67,7 @@ export function createProgram(): Command {
       ).env("TOLLGATE_URL"),
     )
     .option("--token-file <file>", "the file of its token (default: TOLLGATE_TOKEN)")
-    .option("--insecure", "send the token over http, which others on the way can read")
+    .option("--insecure", "send the token over http, where others can read it")
     .option("--actor <name>", "the name recorded with a change (default: cli; not with --url)")
     .configureHelp({ showGlobalOptions: true })
     .exitOverride();

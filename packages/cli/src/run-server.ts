@@ -166,7 +166,7 @@ function announcement({
     secret === null
       ? "Put an API key in TOLLGATE_KEY. To create one:\n\n" +
         "  tollgate keys create --organization default --user default --label laptop"
-      : `Created an API key for organization "default". It is shown only this once:\n\n  ${secret}`;
+      : `Created an API key for organization "default". It is shown only once:\n\n  ${secret}`;
   const bearer = `-H "Authorization: Bearer ${secret ?? "$TOLLGATE_KEY"}"`;
   const command = sim ? tryChat(url, bearer) : `  curl -fsS ${url}/v1/models ${bearer}`;
   const admin =

@@ -56,7 +56,11 @@ export function ownerOptions(command: Command): Command {
     .option("--source <source>", "only this source, such as api (repeatable)", repeated)
     .option("--gateway <name>", "only this gateway (repeatable)", repeated)
     .option("--model <pattern>", "only matching models, such as */openai/* (repeatable)", repeated)
-    .option("--connection <owner>", "only accounts of the platform or of the customer", ownerships)
+    .option(
+      "--connection <owner>",
+      "only calls on the platform's or the customer's account",
+      ownerships,
+    )
     .option("--class-from <class>", "only this data class or a stricter one")
     .option("--class-up-to <class>", "only this data class or a less strict one");
   return timeRange(owned);

@@ -116,7 +116,7 @@ litellm_settings: { max_budget: "100", budget_duration: 30d }
     "model_list[0].litellm_params.rpm was left out.",
     "model_list[0].litellm_params.tpm was left out.",
     "model_list[0].litellm_params.weight was left out.",
-    "model_list[0].litellm_params.api_base has no path in LiteLLM: let baseURL end in /v1.",
+    "model_list[0].litellm_params.api_base has no path in LiteLLM: make baseURL end in /v1.",
     "model_list[1].litellm_params.weight was left out.",
     "model_list[1].litellm_params.input_cost_per_token was left out.",
     "model_list[2].litellm_params.input_cost_per_token was left out.",

@@ -50,7 +50,7 @@ export interface GatewayOptions<Gateway extends string = string> {
   /** Retries of a failed attempt; see `RetryRules`. Default: 2, never a duplicate. */
   readonly retries?: Partial<RetryRules>;
   /**
-   * Circuit breakers, concurrency limits and queues, by the name of their gateway. Each process counts on its own. Default:
+   * Circuit breakers, concurrency limits and queues, by the name of their gateway. Each process counts separately. Default:
    * none.
    */
   readonly upstreams?: Readonly<Partial<Record<NoInfer<Gateway>, UpstreamConfiguration>>>;

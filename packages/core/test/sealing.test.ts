@@ -396,9 +396,9 @@ describe("verification", () => {
       ["is missing", () => null],
       ["its hash", (sealed) => changed(sealed, (leaf) => ({ ...leaf, meta: `${leaf.meta} ` }))],
       ["its hash", (sealed) => changed(sealed, (leaf) => ({ ...leaf, hash: new Uint8Array(32) }))],
-      ["states another", (sealed) => changed(sealed, (leaf) => ({ ...leaf, kind: "decision" }))],
-      ["states another", (sealed) => changed(sealed, (leaf) => ({ ...leaf, at: leaf.at + 1 }))],
-      ["states another", (sealed) => changed(sealed, (leaf) => ({ ...leaf, ...garbage }))],
+      ["match its row", (sealed) => changed(sealed, (leaf) => ({ ...leaf, kind: "decision" }))],
+      ["match its row", (sealed) => changed(sealed, (leaf) => ({ ...leaf, at: leaf.at + 1 }))],
+      ["match its row", (sealed) => changed(sealed, (leaf) => ({ ...leaf, ...garbage }))],
       ["aren't those", (sealed) => (other ? { ...sealed, leaf: other } : null)],
     ];
     for (const at of [2, 4, 6])
@@ -456,7 +456,7 @@ describe("verification", () => {
     await rewritten.gateway.evidence.seal();
     expect((await verifyAll(rewritten.gateway, { anchors })).at(-1)).toMatchObject({
       anchors: 0,
-      problem: { message: expect.stringContaining("no checkpoint of the anchor of 3 leaves") },
+      problem: { message: expect.stringContaining("no checkpoint for the anchor of 3 leaves") },
     });
     await rewritten.gateway.fetch(rewritten.chat({ max_tokens: 7 }));
     const fork = await sealing({ ids: countingIds(3) });

@@ -19,9 +19,9 @@ export type Middleware = (
 ) => void;
 
 /**
- * Mounts a gateway on an Express app: `app.use("/ai", tollgate(gateway))`. It answers everything below its prefix.
- * Errors of the gateway are answers. Other errors go to the app's error handlers. Mount it before the body parser: a
- * parsed body hides mistakes such as repeated members.
+ * Mounts a gateway on an Express app: `app.use("/ai", tollgate(gateway))`. It answers everything below its prefix. The
+ * gateway's errors are answers. Other errors go to the app's error handlers. Mount it before the body parser: a parsed body
+ * hides mistakes such as repeated members.
  * @throws GatewayError `invalid_configuration` without a gateway, or if `writeStall` isn't a positive integer
  */
 export function tollgate(gateway: Mountable, options: ExpressOptions = {}): Middleware {

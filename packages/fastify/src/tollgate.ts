@@ -12,8 +12,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 export interface TollgateOptions extends NodeHandlerOptions {
   readonly gateway: Mountable;
   /**
-   * Where to mount the gateway, decoded as Fastify matches paths: `/a b` for `/a%20b`. Without a prefix, the gateway
-   * answers every path without a route of its own.
+   * Where to mount the gateway, decoded as Fastify matches paths: `/a b` for `/a%20b`. Without a prefix, the gateway answers
+   * every path that has no other route.
    */
   readonly prefix?: string;
 }

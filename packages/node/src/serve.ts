@@ -101,7 +101,7 @@ function requireServeOptions(options: ServeOptions): ServeOptions {
 }
 
 /**
- * Serves a gateway over HTTP with the limits of `ServerLimits`. Resolves when it listens.
+ * Serves a gateway over HTTP with the limits of `ServerLimits`. Resolves when it is listening.
  * @throws GatewayError `invalid_configuration`, with every problem and its path
  * @throws Error if it can't listen on the address (`EADDRINUSE`, `EACCES`, …)
  */

@@ -206,7 +206,7 @@ function watchGateway(meter: Meter, gateway: Pick<Gateway, "status" | "budgets">
       for (const share of await readBudgets())
         result.observe(of(share), { "tollgate.budget": share.budgetId });
     });
-  const inWorst = "of the limit, in the worst counter of a budget";
+  const inWorst = "of the limit, in the fullest counter of a budget";
   budgetGauge("tollgate.budget.utilization", `Settled and held share ${inWorst}`, (s) => s.used);
   budgetGauge("tollgate.budget.held", `Held share ${inWorst}`, (share) => share.held);
 }

@@ -22,19 +22,19 @@ const maxCached = 1_000;
 const minute = 60_000;
 
 /**
- * Prices of known models from the catalog package `@pydantic/genai-prices`, as exact integers. Nothing is fetched: the
- * prices are those of the installed release, which `Price.version` names.
+ * Prices of known models from the catalog package `@pydantic/genai-prices`, as exact integers. Nothing is fetched: the prices
+ * are those of the installed release, which `Price.version` names.
  *
- * Tollgate looks up a model in its gateway's list if the catalog has one, otherwise in its vendor's list. The catalog
- * matches dated names and aliases. A `:free` model is free only if the catalog lists it as free. The price is the one at
- * the requested time, to the minute (UTC), with higher prices of long prompts in `longPrompt`.
+ * Tollgate looks up a model in its gateway's list if the catalog has one, otherwise in its vendor's list. The catalog matches
+ * dated names and aliases. A `:free` model is free only if the catalog lists it as free. The price is the one at the
+ * requested time, to the minute (UTC), with higher prices for long prompts in `longPrompt`.
  *
- * An unknown price is null, never zero. A price is unknown if the catalog doesn't list the model or has no price of its
- * input and output tokens, or if the model also charges for something that usage doesn't count (citations). So is that
- * of a model that always searches the web, or that draws images, if the catalog only has prices of its text. A price
- * finer than a nanodollar per million tokens is unknown, too. A dated table of this package has the prices of OpenAI's
- * service tiers, the output limits, and which models reason. A tier that isn't in it has no known price. Claude's cache
- * writes for an hour cost twice the input where a list has no price of them, as they do in every list that has one.
+ * An unknown price is null, never zero. A price is unknown if the catalog doesn't list the model or has no price for its
+ * input and output tokens, or if the model also charges for something that usage doesn't count (citations). It is also
+ * unknown for a model that always searches the web, or that draws images, if the catalog only has prices for its text. So is
+ * a price finer than a nanodollar per million tokens. A dated table of this package has the prices of OpenAI's service tiers,
+ * the output limits, and which models reason. A tier that isn't in it has no known price. Where a list has no price for
+ * Claude's one-hour cache writes, they cost twice the input, as in every list that has one.
  *
  * The catalog is part of the module graph, so bundlers include it. Importing this package loads it in about 20 ms.
  * @throws Error if the catalog has no prices, such as in a bundle that left its data behind
@@ -120,6 +120,6 @@ function requirePrices(): void {
   const models = catalog.findProvider({ providerId: knownList })?.models ?? [];
   if (models.length > 0) return;
   throw new Error(
-    `catalogPrices(): @pydantic/genai-prices has no prices of "${knownList}", so calls would have no price. Let your bundler include the whole package, or mark it as external and ship it.`,
+    `catalogPrices(): @pydantic/genai-prices has no prices of "${knownList}", so calls would have no price. Make your bundler include the whole package, or mark it as external and ship it.`,
   );
 }

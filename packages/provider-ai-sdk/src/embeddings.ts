@@ -40,7 +40,7 @@ export function embeddingOptions(
 ): EmbeddingModelV4CallOptions {
   const values = inputs.flatMap((input) => (typeof input === "string" ? input : []));
   if (values.length < inputs.length)
-    throw rejected("The provider's models take texts, not token ids.", { param: "input" });
+    throw rejected("The provider's models take text, not token ids.", { param: "input" });
   if (dimensions !== undefined && providerOptions === undefined)
     throw rejected("The provider's models don't support this parameter.", { param: "dimensions" });
   return { values, ...(providerOptions && { providerOptions }) };
@@ -53,7 +53,9 @@ export async function callEmbeddingModel(
 ): Promise<EmbeddingResult> {
   const max = (await model.maxEmbeddingsPerCall) ?? Number.POSITIVE_INFINITY;
   if (options.values.length > max)
-    throw rejected("The provider's model doesn't take so many inputs at once.", { param: "input" });
+    throw rejected("The provider's model doesn't take that many inputs at once.", {
+      param: "input",
+    });
   return model.doEmbed(options);
 }
 

@@ -50,7 +50,7 @@ export interface AiSdkOptions extends ModelOptions, StateOptions {
   readonly connection?: ConnectionOwnership;
   /**
    * The platform's credential, passed to the function form as `credential`: a string, or a function that Tollgate calls
-   * before every call. Default: the empty string, for a function that has its own.
+   * before every call. Default: the empty string, for a function with its own credential.
    */
   readonly apiKey?: string | (() => string | Promise<string>);
   /** Hosts that the function form may send to, such as `api.anthropic.com`. Default: any host of the AI SDK's provider. */
@@ -63,8 +63,8 @@ export interface AiSdkOptions extends ModelOptions, StateOptions {
   /** The AI SDK's own settings for a request, by provider: `{ anthropic: { … } }`. Default: none. */
   readonly providerOptions?: (request: CompletionRequest) => SharedV4ProviderOptions;
   /**
-   * The AI SDK's own settings for an embeddings request, by provider, such as `{ openai: { dimensions } }`. The AI SDK has
-   * no setting for `dimensions` of its own, so without this option a request with it is rejected. Default: none.
+   * The AI SDK's own settings for an embeddings request, by provider, such as `{ openai: { dimensions } }`. The AI SDK itself
+   * has no setting for `dimensions`, so without this option a request with it is rejected. Default: none.
    */
   readonly embeddingOptions?: (request: EmbeddingRequest) => SharedV4ProviderOptions;
   /** How calls are billed. Default: by the price table only. */

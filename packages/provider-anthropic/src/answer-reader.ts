@@ -297,7 +297,7 @@ function addSignature(block: Extract<Block, { kind: "thinking" }>, piece: string
 /** A text of a block; null without one. Any other value would be lost, and its answer look whole. */
 function textIn(value: Json | undefined): string | null {
   if (value === undefined || value === null || typeof value === "string") return textOf(value);
-  throw invalidEvent("The provider sent a block whose text is not a text.");
+  throw invalidEvent("The provider sent a block whose text is not a string.");
 }
 
 function placeOf(index: Json | undefined): number {

@@ -16,7 +16,8 @@ import { errorFormat, rateLimitWait } from "./upstream-errors.ts";
  * `anthropic`, unless `vendor` says otherwise. It opens no connection before the first call. It never follows redirects,
  * never takes the host from a request, and sends only its own headers.
  *
- * Invalid options are listed in `problems`, which `createGateway` rejects. A call with invalid options fails with a ProviderError.
+ * Invalid options are listed in `problems`, which `createGateway` rejects. A call with invalid options fails with a
+ * ProviderError.
  */
 export function anthropic(input: AnthropicProviderOptions): Provider {
   const read = readOptions(input);

@@ -35,8 +35,8 @@ const longNumber = /\d{16}|\d[eE]\+?\d{3}/;
 const maxExactLength = 262_144;
 
 /**
- * Parses a JSON text once more, for arguments of tools that are sent as values: a number that would lose digits becomes an
- * object that `JSON.stringify` writes as it was. Null if the text has no such number or is longer than 262,144 characters.
+ * Parses a JSON text again, for tool arguments that are sent as values: a number that would lose digits becomes an object
+ * that `JSON.stringify` writes as it was. Null if the text has no such number or is longer than 262,144 characters.
  */
 export function exactJson(text: string): Json {
   if (text.length > maxExactLength || !longNumber.test(text)) return null;

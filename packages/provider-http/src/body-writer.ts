@@ -6,7 +6,7 @@ type ConversationCall = Pick<ProviderCall, "request" | "continues">;
 
 /** How a protocol writes a request: a JSON object with a list of messages between its other members. */
 export interface BodyFormat<Call extends ConversationCall> {
-  /** The body up to the list's bracket, that one included. */
+  /** The body up to and including the list's opening bracket. */
   start(call: Call): string;
   /** Messages as the elements of a JSON list, without its brackets. */
   elements(messages: readonly Message[]): string;

@@ -9,10 +9,11 @@ import { createRequestWriter } from "./request-body.ts";
 const unusable: OpenaiCompatibleOptions = { baseURL: "" };
 
 /**
- * A provider for any upstream with a Chat Completions API, and its embeddings. It opens no connection before the first call. It never
- * follows redirects, never takes the host from a request, and sends only its own headers.
+ * A provider for any upstream with a Chat Completions API, and its embeddings. It opens no connection before the first call.
+ * It never follows redirects, never takes the host from a request, and sends only its own headers.
  *
- * Invalid options are listed in `problems`, which `createGateway` rejects. A call with invalid options fails with a ProviderError.
+ * Invalid options are listed in `problems`, which `createGateway` rejects. A call with invalid options fails with a
+ * ProviderError.
  */
 export function openaiCompatible(input: OpenaiCompatibleOptions): Provider {
   const read = readOptions(input);

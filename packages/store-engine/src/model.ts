@@ -70,7 +70,7 @@ export type Operation =
     }
   /** The rule found no such claim. If it exists by now, the driver runs the rule again. */
   | { readonly write: "insert claim"; readonly row: ClaimRecord }
-  /** Changes nothing if another Step has the claim by now. The same goes for the next two. */
+  /** Changes nothing if another Step has the claim by now. The same applies to the next two. */
   | { readonly write: "settle claim"; readonly row: ClaimName & { readonly ending: SettledClaim } }
   /** Drops the answer. Until the claim expires, a repeat learns that it isn't kept. */
   | { readonly write: "forget claim"; readonly row: ClaimName }

@@ -92,20 +92,19 @@ function requireSource(source: PostgresSource): PostgresSource {
 }
 
 /**
- * Creates a store in a PostgreSQL database (15 or newer), which any number of processes may share,
- * directly or through a pooler in transaction mode. A resolved change is committed. The schema must
- * have been migrated once.
+ * Creates a store in a PostgreSQL database (15 or newer), which any number of processes may share, directly or through a
+ * pooler in transaction mode. A resolved change is committed. The schema must have been migrated once.
  *
- * The process decides on the rows that it knows, and one function of the schema compares them and writes. A decision on
- * rows that have changed is made again at most twice, then in a transaction that locks them. Up to 64 Steps that arrive
- * together open and settle in one statement; one that fails does not affect the others. No call holds a connection
- * while a stream runs. Up to 256 calls wait for one, each at most 2 seconds. Changes that the server rolls back
- * (deadlock, serialization, lock timeout) or that meet a lost connection run again up to five times; a call to a server
- * that does not answer rejects within 5 seconds.
+ * The process decides on the rows that it knows, and one function of the schema compares them and writes. A decision on rows
+ * that have changed is made again at most twice, then in a transaction that locks them. Up to 64 Steps that arrive together
+ * open and settle in one statement; one that fails does not affect the others. No call holds a connection while a stream
+ * runs. Up to 256 calls wait for one, each at most 2 seconds. Changes that the server rolls back (deadlock, serialization,
+ * lock timeout) or that meet a lost connection run again up to five times; a call to a server that does not answer rejects
+ * within 5 seconds.
  *
- * Calls reject with a GatewayError (`step_not_found`, `invalid_argument`) for a mistake of the caller, and with an
- * Error with the cause when the database cannot serve. Throws a GatewayError `invalid_configuration` for an option that
- * it does not take, with every problem and its path.
+ * Calls reject with a GatewayError (`step_not_found`, `invalid_argument`) for a caller's mistake, and with an Error that has
+ * the cause when the database can't serve. Throws a GatewayError `invalid_configuration` for an option that it doesn't take,
+ * with every problem and its path.
  */
 export function postgresStore(source: PostgresSource, options: PostgresStoreOptions = {}): Store {
   const database = openDatabase(requireSource(source), read(optionsSchema, options, configured));

@@ -12,7 +12,7 @@ export interface SqlDialect {
   readonly text: string;
   readonly integer: string;
   readonly bytes: string;
-  /** An expression for a text that nobody can guess. */
+  /** An expression for text that nobody can guess. */
   readonly secret: string;
   /** The clause after the columns of a table that is read only by its primary key. */
   readonly keyedTable: string;

@@ -14,7 +14,7 @@ import type { SqlParameters } from "./statement.ts";
 export interface Condition {
   readonly text: string;
   readonly parameters: SqlParameters;
-  /** Whether a page passes over the rows that don't meet it, because no index leads past them. */
+  /** Whether a page scans the rows that don't meet it, because no index skips them. */
   readonly sifts?: true;
 }
 

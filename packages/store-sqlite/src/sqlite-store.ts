@@ -54,17 +54,17 @@ function requireSource(options: SqliteSource): SqliteSource {
 }
 
 /**
- * Creates a store in one SQLite file, which several processes of one machine may share. When a write resolves, it is on
- * disk (write-ahead log, `synchronous=FULL`); concurrent writes share a commit. The store opens the file on first use.
- * Call `migrate()` first.
+ * Creates a store in one SQLite file, which several processes on one machine may share. When a write resolves, it is on disk
+ * (write-ahead log, `synchronous=FULL`); concurrent writes share a commit. The store opens the file on first use. Call
+ * `migrate()` first.
  *
  * `client` is an open database of `node:sqlite` or better-sqlite3 that nothing else uses. `close()` leaves it open.
  *
- * Calls reject with a GatewayError (`step_not_found`, `invalid_argument`) for a mistake of the caller, and with an
- * Error that names the problem if the database can't serve. Possible problems are a SQLite older than 3.51.3, a schema
- * of a newer release, and a file that isn't a database, is read-only, or was removed or replaced. So are a full disk,
- * and another process that kept the database locked for 2 seconds. Throws a GatewayError `invalid_configuration` for an
- * invalid source.
+ * Calls reject with a GatewayError (`step_not_found`, `invalid_argument`) for a caller's mistake, and with an Error that
+ * names the problem if the database can't serve. Possible problems are a SQLite older than 3.51.3, a schema from a newer
+ * release, and a file that isn't a database, is read-only, or was removed or replaced. A full disk is another, and so is
+ * another process that kept the database locked for 2 seconds. Throws a GatewayError `invalid_configuration` for an invalid
+ * source.
  */
 export function sqliteStore(options: SqliteSource): Store {
   const source = requireSource(options);

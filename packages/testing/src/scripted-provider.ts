@@ -62,7 +62,7 @@ export interface ScriptedProviderOptions {
   readonly models?: Readonly<Record<string, ListedModel>>;
   /** Whether unlisted models can be called too. Default true. */
   readonly open?: boolean;
-  /** The vendor whose models lose their vendor in `upstreamName`. Default none. */
+  /** The vendor that `upstreamName` leaves out. Default none. */
   readonly vendor?: string;
   /** How its calls are billed. Default: by the price table only. */
   readonly billing?: Billing;

@@ -146,7 +146,7 @@ function limitsOf<Limit>(
       ];
       for (const member of taken)
         problems.push(
-          problemAt(`${path}.${member}`, "is not allowed: its place in the file gives it"),
+          problemAt(`${path}.${member}`, "is not allowed: its position in the file sets it"),
         );
       if (taken.length > 0) return [];
       const complete = {

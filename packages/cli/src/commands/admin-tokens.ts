@@ -59,7 +59,7 @@ export function defineAdminTokens(program: Command): void {
     });
   noun
     .command("create")
-    .description("create a token and print it, only this once")
+    .description("create a token and print it once")
     .requiredOption("--label <label>", "who holds it, for the records of changes")
     .requiredOption(
       "--role <role>",

@@ -32,7 +32,7 @@ export function defineApply(program: Command): void {
     .requiredOption("-f, --file <file>", "the JSON or YAML file of organizations")
     .option("--dry-run", "print the plan, and change nothing")
     .option("--yes", "make the changes; without it, a plan with changes fails")
-    .option("--prune", "also remove what apply made and the file no longer has")
+    .option("--prune", "also remove what apply made that is no longer in the file")
     .option("--replace-credentials", "also set the credentials of connections that exist")
     .option("--secrets-out <file>", "the new file for the secrets of new keys, as JSON Lines")
     .action(apply);

@@ -31,11 +31,7 @@ export function defineEvidence(program: Command): void {
       "a public key whose signatures count (repeatable; default: the configured one)",
       repeated,
     )
-    .option(
-      "--anchor <file>",
-      "a note that was kept outside of the database (repeatable)",
-      repeated,
-    )
+    .option("--anchor <file>", "a note that was kept outside the database (repeatable)", repeated)
     .action(verify);
   noun
     .command("anchor")

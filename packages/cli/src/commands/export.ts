@@ -68,7 +68,7 @@ async function focus(
   const file = format === "csv" ? csvFile(batches()) : parquetFile(batches());
   await writeOut(Readable.from(file), out);
   if (unpriced > 0)
-    process.stderr.write(`${unpriced} rows have no known cost, and 0 in the file\n`);
+    process.stderr.write(`${unpriced} rows have no known cost and are 0 in the file\n`);
 }
 
 /** Reads a list page by page, as the consumer asks for more. */

@@ -79,7 +79,7 @@ export function defineKeys(program: Command): void {
   withTerms(
     noun
       .command("create")
-      .description("create a key and print its secret, only this once")
+      .description("create a key and print its secret once")
       .requiredOption("--organization <id>", "the organization of the key")
       .requiredOption("--user <id>", "the user of the key")
       .requiredOption("--label <label>", "the name of the key in activity"),
@@ -90,7 +90,7 @@ export function defineKeys(program: Command): void {
     .option("--remove-aliases", "remove all aliases")
     .option("--never-expires", "remove the expiry")
     .action(update);
-  recordCommand(noun, "rotate", "replace the secret of a key and print it, only this once")
+  recordCommand(noun, "rotate", "replace the secret of a key and print the new one once")
     .option(
       "--overlap <duration>",
       "how long the old secret still works, such as 24h (default: not at all)",

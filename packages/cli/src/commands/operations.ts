@@ -102,7 +102,7 @@ interface CheckOptions {
 export function defineCheck(program: Command): void {
   program
     .command("check")
-    .description("load and show the configuration, and warn of settings without effect")
+    .description("load and show the configuration, and warn of settings that have no effect")
     .option("--strict", "fail if there are warnings")
     .option("--store", "also open the store without changes, and fail unless it is up to date")
     .action(async (_options: unknown, command: Command) => {
@@ -130,7 +130,9 @@ export function defineImport(program: Command): void {
     .command("import")
     .description("configurations of other gateways")
     .command("litellm <file>")
-    .description("print a configuration file made from LiteLLM's config.yaml, and warn of the rest")
+    .description(
+      "convert LiteLLM's config.yaml to a configuration file, and warn of what it leaves out",
+    )
     .action(importFile);
 }
 
@@ -178,7 +180,7 @@ export function defineServe(program: Command): void {
     )
     .option(
       "--drain-delay <seconds>",
-      "time to keep listening after /readyz turned 503, part of the shutdown (default: 0)",
+      "time to keep listening after /readyz turns 503, part of the shutdown (default: 0)",
       wholeNumber(0, 3_600),
     )
     .option(
@@ -188,12 +190,12 @@ export function defineServe(program: Command): void {
     )
     .option(
       "--metrics-port <port>",
-      "also serve metrics to Prometheus, at /metrics of this port (default: not)",
+      "also serve metrics to Prometheus, at /metrics on this port (default: off)",
       wholeNumber(1, 65_535),
     )
     .option(
       "--admin-port <port>",
-      "also serve the admin API, on this port; 0 for a free one (default: not)",
+      "also serve the admin API, on this port; 0 for a free one (default: off)",
       wholeNumber(0, 65_535),
     )
     .option("--admin-host <host>", "address of the admin API (default: 127.0.0.1)")

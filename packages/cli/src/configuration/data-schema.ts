@@ -187,7 +187,7 @@ export async function configurationJsonSchema(): Promise<JsonSchema> {
   ];
   return {
     ...file,
-    title: "Configuration of tollgate",
+    title: "Tollgate configuration",
     properties: {
       ...members(file["properties"]),
       store: { anyOf: store },

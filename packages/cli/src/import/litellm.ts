@@ -176,9 +176,9 @@ function gatewayOf(
   const apiKey =
     key == null && withoutKey.has(type) ? null : variable(key, "api_key", `${prefix}_API_KEY`);
   if (type === "azure")
-    notes.push(`${path}.api_base is the address of Azure: let baseURL end in /openai/v1.`);
+    notes.push(`${path}.api_base is an Azure address: make baseURL end in /openai/v1.`);
   if ((type === "anthropic" || type === "ollama") && address !== null)
-    notes.push(`${path}.api_base has no path in LiteLLM: let baseURL end in /v1.`);
+    notes.push(`${path}.api_base has no path in LiteLLM: make baseURL end in /v1.`);
   const options = {
     type,
     ...baseURL,

@@ -59,8 +59,8 @@ export interface CreatedAdminToken {
 }
 
 /**
- * Tokens for the admin API, for servers without users of their own. Every change is recorded with its actor, in the
- * transaction that makes it.
+ * Tokens for the admin API, for servers without their own users. Every change is recorded with its actor, in the transaction
+ * that makes it.
  */
 export interface AdminTokens {
   /** Its secret is returned once. @throws GatewayError `invalid_argument`, `admin_forbidden` for more than `within` has */
@@ -72,7 +72,7 @@ export interface AdminTokens {
   create(creation: CreateAdminTokenOptions & Idempotent): Promise<CreatedAdminToken>;
   /** @throws GatewayError `admin_token_not_found` */
   get(reference: { readonly id: string }): Promise<AdminTokenRecord>;
-  /** Newest first, with those that are revoked or expired. */
+  /** Newest first, including revoked and expired ones. */
   list(paging?: Paging): List<AdminTokenRecord>;
   /** Applies to the next request in every process. @throws GatewayError `admin_token_not_found` */
   revoke(reference: { readonly id: string } & WithActor): Promise<AdminTokenRecord>;

@@ -112,7 +112,10 @@ function toUsage(usage: CorrectedUsage): Usage {
     ...usageDetails
       .filter((name) => details[name] !== undefined && fitting[name] === undefined)
       .map((name) =>
-        problemAt(`usage.${name}`, "must not exceed its token count, added to the other details"),
+        problemAt(
+          `usage.${name}`,
+          "must not exceed its token count, together with the other details",
+        ),
       ),
   ];
   if (problems.length > 0) throw invalidInput(problems);

@@ -28,6 +28,6 @@ export function requireMatch({ ifMatch }: IfMatch, record: object | null): void 
   if (ifMatch === undefined || (record !== null && ifMatch === etagOf(record))) return;
   throw new GatewayError(
     "precondition_failed",
-    "The record has changed since it was read: read it again, and decide again.",
+    "The record has changed since it was read: read it again first.",
   );
 }

@@ -43,7 +43,7 @@ export interface VerifyOptions {
   readonly organizationId: string | null | typeof everyOrganization;
   /** Public keys whose signatures count, each as `name+id+key`. Default: the gateway's own. */
   readonly keys?: readonly string[];
-  /** Notes of these logs that were kept outside of the database. */
+  /** Notes of these logs that were kept outside the database. */
   readonly anchors?: readonly string[];
 }
 
@@ -68,9 +68,9 @@ export interface Evidence {
   /** The last signed checkpoint of a log, to keep as an anchor; null before the first. */
   latest(log: Pick<CheckpointFilter, "organizationId">): Promise<CheckpointRecord | null>;
   /**
-   * Verifies logs against the database: signatures, leaf hashes, density, roots, consistency and anchors, and that every
-   * leaf that should be sealed is in its log. Reads every leaf. Without any checkpoint, those are the leaves that are older
-   * than `alarmAfter`.
+   * Verifies logs against the database: signatures, leaf hashes, density, roots, consistency and anchors, and that every leaf
+   * that should be sealed is in its log. Reads every leaf. Without any checkpoint, that is every leaf older than
+   * `alarmAfter`.
    * @throws GatewayError `invalid_argument` for an invalid key or without any
    */
   verify(options: VerifyOptions): Promise<readonly LogRecord[]>;

@@ -16,7 +16,7 @@ export interface Paging {
 
 /**
  * One page of a list. It may have fewer rows than its `limit`, or none, and yet a `nextCursor`: a page of a filtered list
- * passes over at most 20,000 rows.
+ * scans at most 20,000 rows.
  */
 export interface Page<Row> {
   readonly data: readonly Row[];

@@ -39,9 +39,9 @@ export interface Steps {
   /** @throws GatewayError `step_not_found` */
   get(reference: OrganizationScope & { readonly id: string }): Promise<StepRecord>;
   /**
-   * Returns the recorded content of one Step, also of one that failed or was cancelled: its instructions, its new messages,
-   * and the answer and reasoning that the client was shown. For each null part, `missing` says why. Records who reads it, as
-   * a change of kind `transcript.read`, before it returns.
+   * Returns the recorded content of one Step, even if it failed or was cancelled: its instructions, its new messages, and the
+   * answer and reasoning that the client was shown. For each null part, `missing` says why. Records who reads it, as a change
+   * of kind `transcript.read`, before it returns.
    * @throws GatewayError `step_not_found`, or `admin_forbidden` if the Step has a data class above `upTo`
    */
   content(reference: ContentReference): Promise<StepContent>;
@@ -61,9 +61,9 @@ export interface Steps {
    */
   summarize(filter: StepFilter, by: OneOrMany<SummaryDimension>): Promise<readonly UsageSummary[]>;
   /**
-   * The same by hour or day, oldest first, with how long attempts took. Buckets without Steps have no row. Both read sums by
-   * hour, which stay when Steps are removed. Steps are added to them an hour or two after they opened. A filter or `by` with
-   * a Session, a Turn, a decision, an endpoint, a host or metadata reads Steps instead.
+   * The same by hour or day, oldest first, with how long attempts took. Buckets without Steps have no row. Both read hourly
+   * sums, which remain when Steps are removed. Steps are added to them an hour or two after they opened. A filter or `by`
+   * with a Session, a Turn, a decision, an endpoint, a host or metadata reads Steps instead.
    * @throws GatewayError `invalid_argument` for more than 10,000 rows or a sum above 2^53
    */
   series(filter: StepFilter, options: SeriesOptions): Promise<readonly UsageBucket[]>;

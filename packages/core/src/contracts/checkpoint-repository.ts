@@ -94,7 +94,7 @@ export interface LeafBatch {
   readonly hashes: readonly Uint8Array[];
   /** The numbers of the leaves in the store, ascending. */
   readonly places: readonly number[];
-  /** No leaf with this number or a lower one can appear any more. */
+  /** No leaf with this number or a lower one can appear any longer. */
   readonly settled: number;
   /** When the first of the leaves was written. 0 for none. */
   readonly since: number;

@@ -30,7 +30,7 @@ export interface KeyRepository {
   insert(entry: KeyEntry & { readonly digest: Uint8Array | null }): Promise<void>;
   /**
    * Returns the key without a secret for the entry's organization, user and label, live or not. Writes the entry's key if
-   * none exists. Concurrent calls, also from several processes, all get the same key.
+   * none exists. Concurrent calls, even from several processes, get the same key.
    */
   ensure(entry: KeyEntry): Promise<KeyWithSalt>;
   /** The key, live or not, with a secret that has this SHA-256 digest and is still valid at `at`. */

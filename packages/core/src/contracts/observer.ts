@@ -44,7 +44,7 @@ export type GatewayEvent =
     }
   /**
    * A request got its status and headers, and the body of a stream follows. `code` is null unless it is an error. It is
-   * `client_closed`, with status 499, if the client left before.
+   * `client_closed`, with status 499, if the client left first.
    */
   | (Omit<FailedRequest, "code"> & {
       readonly type: "request.answered";
@@ -184,9 +184,9 @@ export type GatewayEvent =
       readonly code: string;
       readonly where: string;
     }
-  /** Something failed in the background, such as a settlement or the renewal of a lease. No caller sees it. */
+  /** Background work failed, such as a settlement or the renewal of a lease. No caller sees it. */
   | { readonly type: "gateway.degraded"; readonly at: number; readonly what: string }
-  /** Work in the background that had failed succeeded again: the lease, sealing or a kind of maintenance. */
+  /** Background work that had failed works again: the lease, sealing or a kind of maintenance. */
   | { readonly type: "gateway.restored"; readonly at: number; readonly what: string }
   /** Maintenance ran to its end, automatically or called by the host. `count` is how many records it affected. */
   | {
@@ -196,7 +196,7 @@ export type GatewayEvent =
       readonly count: number;
       readonly durationMs: number;
     }
-  /** A checkpoint of an organization's log is durable. Keep `note` outside of the database, as an anchor. */
+  /** A checkpoint of an organization's log is durable. Keep `note` outside the database, as an anchor. */
   | {
       readonly type: "checkpoint.signed";
       readonly at: number;

@@ -21,7 +21,7 @@ export interface ConfiguredRates {
   readonly cachedInput?: UsdAmount;
   /** Prompt tokens written to the provider's cache: one price, or one for each lifetime. Default: the `input` price. */
   readonly cacheWrite?: UsdAmount | { readonly "5m"?: UsdAmount; readonly "1h"?: UsdAmount };
-  /** Reasoning tokens, if they have a price of their own. Default: the `output` price. */
+  /** Reasoning tokens, if they have a separate price. Default: the `output` price. */
   readonly reasoning?: UsdAmount;
   /** Audio tokens. Default: the `input` and `output` prices. */
   readonly audio?: { readonly input?: UsdAmount; readonly output?: UsdAmount };

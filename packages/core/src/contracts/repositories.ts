@@ -29,8 +29,8 @@ export interface StorePaging {
   readonly cursor: string | null;
   readonly limit: number;
   /**
-   * How many rows a page of a filtered list may pass over if no index finds those that match. Then it ends, and its cursor
-   * continues from there. Default: `defaultMaxScanned`.
+   * How many rows a page of a filtered list may scan if no index finds those that match. Then it ends, and its cursor
+   * continues there. Default: `defaultMaxScanned`.
    */
   readonly maxScanned?: number;
 }
@@ -241,12 +241,12 @@ export interface AdminTokenRepository {
     readonly digest: Uint8Array;
     readonly leaf: EvidenceLeaf;
   }): Promise<void>;
-  /** The token with this digest, also a revoked or expired one. */
+  /** The token with this digest, even if revoked or expired. */
   findByDigest(digest: Uint8Array): Promise<AdminToken | null>;
   get(id: string): Promise<AdminToken | null>;
   /** Newest first. */
   list(paging: StorePaging): Promise<StorePage<AdminToken>>;
-  /** Ends a token, and writes the leaf. Writes nothing if it is unknown or revoked already. Returns whether it wrote. */
+  /** Ends a token, and writes the leaf. Writes nothing if it is unknown or already revoked. Returns whether it wrote. */
   revoke(revocation: {
     readonly id: string;
     readonly at: number;
@@ -265,11 +265,11 @@ export interface EvidenceRepository {
   ): Promise<StorePage<EvidenceLeaf>>;
   /** The leaves of administrative changes (`isChangeKind`), newest first. */
   changes(query: ChangeQuery, paging: StorePaging): Promise<StorePage<EvidenceLeaf>>;
-  /** Writes a leaf that attests nothing else in the store. Writes nothing if it has the leaf already. */
+  /** Writes a leaf that attests nothing else in the store. Writes nothing if it already has the leaf. */
   record(leaf: EvidenceLeaf): Promise<void>;
   /**
    * Records the policy version that decides from now on, and writes the leaf. The leaf is made from the version recorded
-   * before, or null for none. Writes nothing if this version is recorded already.
+   * before, or null for none. Writes nothing if this version is already recorded.
    */
   notePolicy(note: {
     readonly version: string;

@@ -81,7 +81,7 @@ export interface CompletionRequest {
 const lowBudget = 4_096;
 const mediumBudget = 16_384;
 
-/** The effort to ask models for that know no thinking budget: the requested one, or one of about the same size. */
+/** The effort for models without thinking budgets: the requested one, or one of about the same size. */
 export function effortOf({ reasoningEffort, thinking }: CompletionRequest): string | undefined {
   const { budgetTokens } = thinking ?? {};
   if (reasoningEffort !== undefined || budgetTokens === undefined) return reasoningEffort;

@@ -1,6 +1,6 @@
 import { type GatewayError, invalidArgument } from "../errors/gateway-error.ts";
 
-/** How many rows a page passes over before it ends, unless its reader asks for fewer. */
+/** How many rows a page scans before it ends, unless its reader asks for fewer. */
 export const defaultMaxScanned = 20_000;
 
 /** Where a page ended: the number its list is sorted by, and a key that tells rows with the same number apart. */

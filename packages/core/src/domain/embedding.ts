@@ -9,8 +9,8 @@ export interface EmbeddingRequest {
 }
 
 /**
- * The embedding of one input: a list of numbers, or 32-bit floats in base64, the lowest byte first. Providers return the
- * form that they get, so nothing is converted twice.
+ * The embedding of one input: a list of numbers, or little-endian 32-bit floats in base64. Providers return the form that
+ * they get, so nothing is converted twice.
  */
 export type EmbeddingVector = readonly number[] | string;
 

@@ -30,9 +30,9 @@ export interface Limits {
   /** Answers that Tollgate keeps reading after their clients left: in total, and per API key. */
   readonly drains: number;
   readonly drainsPerKey: number;
-  /** Memory for the latest conversations, so that the messages that a request repeats need not be processed again. */
+  /** Memory for the latest conversations, so that messages that a request repeats aren't processed again. */
   readonly conversationCacheBytes: number;
-  /** Requests that are answered at once. Further ones get 503 `overloaded`. */
+  /** Requests answered at the same time. Others get 503 `overloaded`. */
   readonly openRequests: number;
   /**
    * The request bodies of all open requests together, and of one key's, with the stored content that they continue or refer
@@ -41,11 +41,11 @@ export interface Limits {
    */
   readonly bytesInFlight: number;
   readonly bytesInFlightPerKey: number;
-  /** Requests that open their Steps at once. Further ones wait for their turn. */
+  /** Requests that open their Steps at the same time. Others wait for their turn. */
   readonly openings: number;
   /**
-   * Requests that wait for their turn to open a Step, and as many that wait to read a stored response. Above it, the oldest of
-   * the key with the most gets 503 `overloaded`.
+   * Requests that wait for their turn to open a Step, and as many that wait to read a stored response. Beyond it, the oldest
+   * of the key with the most gets 503 `overloaded`.
    */
   readonly waiting: number;
   /**

@@ -74,7 +74,7 @@ export type DecisionRefusal =
     }
   /** The member of the request whose price is unknown while a budget in US dollars applies. */
   | { readonly by: "price"; readonly param: "model" | "service_tier" }
-  /** The organization has no account of its own on the gateway, or the gateway takes none. */
+  /** The organization has no account on the gateway, or the gateway takes none. */
   | { readonly by: "connection" };
 
 /** How a virtual model chooses its target. */

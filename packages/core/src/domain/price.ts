@@ -15,7 +15,7 @@ export interface Rates {
   readonly cacheWrite5m?: number;
   /** Prompt tokens written to the provider's cache for an hour. Default: `cacheWrite5m`. */
   readonly cacheWrite1h?: number;
-  /** Reasoning tokens, if they have a price of their own. Default: `output`. */
+  /** Reasoning tokens, if they have a separate price. Default: `output`. */
   readonly reasoning?: number;
   /** The defaults of this and the next three are `input` or `output`. */
   readonly audioInput?: number;

@@ -56,9 +56,9 @@ export const maxPlausibleCost = 10_000 * NANO_PER_USD;
 const ticksPerUsd = 10_000_000_000;
 
 /**
- * The cost of a call in nanodollars, rounded up, in the `usage` of an upstream that reports one. If OpenRouter used a key of
- * the operator's own for the provider behind it, `cost` is only its fee, and what that provider charges is a figure apart.
- * Undefined if a figure is missing, negative or above 10,000 US dollars.
+ * The cost of a call in nanodollars, rounded up, in the `usage` of an upstream that reports one. If OpenRouter used the
+ * operator's own key at a provider, `cost` is only its fee, and that provider's charge is a separate figure. Undefined if a
+ * figure is missing, negative or above 10,000 US dollars.
  */
 export function reportedCost(usage: Readonly<Record<string, unknown>>): number | undefined {
   const ticks = usage["cost_in_usd_ticks"];

@@ -24,7 +24,7 @@ import { deleteResponse, getResponse, listInputItems } from "./stored-responses.
 /** Answers a web request. */
 export type Handler = (request: Request) => Promise<Response>;
 
-/** A gateway's handlers by name, for hosts with a router of their own. */
+/** A gateway's handlers by name, for hosts with their own router. */
 export interface EndpointHandlers {
   readonly chatCompletions: Handler;
   readonly createResponse: Handler;

@@ -7,8 +7,8 @@ import { invalidInput, problemAt } from "../input/read.ts";
 export type Ed25519PrivateKey = string | JsonWebKey | KeyObject;
 
 /**
- * Creates a signer from a key in this process: `openssl genpkey -algorithm ed25519` makes one in PEM. Nothing shows the
- * private key again.
+ * Creates a signer from a key in this process: `openssl genpkey -algorithm ed25519` makes one in PEM. The private key is
+ * never shown.
  * @throws GatewayError `invalid_configuration` for another kind of key, or for an invalid name
  */
 export function ed25519Signer(options: {

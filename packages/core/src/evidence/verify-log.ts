@@ -7,7 +7,7 @@ export interface LogToVerify {
   readonly organizationId: string;
   /** The public keys whose signatures count, each as `name+id+key`. */
   readonly keys: readonly string[];
-  /** Notes of this log that were kept outside of the database. */
+  /** Notes of this log that were kept outside the database. */
   readonly anchors: readonly string[];
   readonly checkpoints: AsyncIterable<LoggedCheckpoint>;
   /** The leaves from an index on. */
@@ -82,7 +82,7 @@ export async function verifyLog(log: LogToVerify): Promise<VerifiedLog> {
     if (stated === null) return "an anchor has no valid signature of a given key for this log";
     const found = roots.get(stated.size);
     if (found === undefined)
-      return `the log has no checkpoint of the anchor of ${stated.size} leaves`;
+      return `the log has no checkpoint for the anchor of ${stated.size} leaves`;
     return found === stated.root ? null : `the anchor of ${stated.size} leaves has another root`;
   };
 
@@ -138,7 +138,7 @@ function leafProblem(
   const isSame = Object.entries(row).every(
     ([name, value]) => typeof stated === "object" && stated && Reflect.get(stated, name) === value,
   );
-  return isSame ? null : `leaf ${index} states another id, kind, time or organization than its row`;
+  return isSame ? null : `leaf ${index} doesn't match its row in id, kind, time or organization`;
 }
 
 /** Null for a text that isn't JSON. */

@@ -22,7 +22,7 @@ export interface BridgedRequest {
   readonly headerBytes: number;
   /** Aborts when the client hangs up. */
   readonly signal: ClientSignal;
-  /** Whether someone has read the body already. */
+  /** Whether the body has already been read. */
   readonly bodyUsed: boolean;
   /** The body as a stream, for requests without a `content-length`; null without a body. */
   readonly body: ReadableStream<Uint8Array> | null;

@@ -18,8 +18,8 @@ export interface VirtualModelConfiguration {
   /** Up to 16 targets. If one is denied, can't be afforded or fails, the next in the order of choice follows. */
   readonly targets: readonly (string | VirtualTarget)[];
   /**
-   * `order` prefers the first target. `weight` draws one for each call. `latency` prefers the target whose first output came
-   * soonest lately. `session` keeps a Session at one target, where the provider's prompt cache knows it. Default `order`.
+   * `order` prefers the first target. `weight` draws one for each call. `latency` prefers the target whose first output has
+   * come soonest lately. `session` keeps a Session on one target, so the provider's prompt cache helps. Default `order`.
    */
   readonly by?: TargetStrategy;
 }

@@ -23,8 +23,8 @@ interface StepAccount extends Charge {
 }
 
 /**
- * Replays all holds, charges and corrections of the evidence in order. Checks that settled and held amounts never exceed
- * the limit of a hard budget, except for overage of a provider, and that the counters equal the sums at the end.
+ * Replays all holds, charges and corrections of the evidence in order. Checks that settled and held amounts never exceed the
+ * limit of a hard budget, except where a provider used more than was held, and that the counters equal the sums at the end.
  */
 export function checkBudgets({ leaves, counters }: StoreDump): readonly string[] {
   const accounts = new Map<string, Account>();

@@ -36,7 +36,7 @@ export interface MessagesUpstream {
 }
 
 /**
- * Starts a server with Anthropic's Messages API on a free local port. It answers each request as its `stream` asks for, and
+ * Starts a server with Anthropic's Messages API on a free local port. It answers each request as its `stream` asks, and
  * `/messages/count_tokens` with one token for every four characters of the body.
  */
 export async function messagesUpstream(

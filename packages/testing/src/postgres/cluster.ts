@@ -132,7 +132,7 @@ function packagedServer(scope: string): string {
     return join(dirname(createRequire(import.meta.url).resolve(name)), "..", "native");
   } catch (cause) {
     throw new Error(
-      `These tests need PostgreSQL: install the npm package ${name}, or set a server of your own.`,
+      `These tests need PostgreSQL: install the npm package ${name}, or name your own server.`,
       { cause },
     );
   }
