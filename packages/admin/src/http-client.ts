@@ -159,7 +159,7 @@ function addressOf(route: Route, parameters: object) {
   const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = String(rest.get(name));
     rest.delete(name);
-    // A URL drops such a segment, in every spelling, and the request would reach another operation.
+    // A URL drops such a segment, however it is spelled, and the request would reach another operation.
     if (/^\.{0,2}$/.test(value))
       throw new GatewayError("invalid_argument", `\`${name}\` can't be sent in a path.`, {
         param: name,

@@ -209,7 +209,7 @@ interface Member {
   readonly isPath: boolean;
 }
 
-/** A parameter. The members of an object are parameters of their own, with a dot. */
+/** A parameter. The members of an object are separate parameters, with a dot. */
 function parametersOf({ member, schema, isPath }: Member): readonly JsonSchema[] {
   const described = inputSchema(schema);
   const { properties } = described;

@@ -45,7 +45,7 @@ export function tagIn(header: string): string | null {
   return /^\s*"([\x21\x23-\x7e]{1,255})"\s*$/.exec(header)?.[1] ?? null;
 }
 
-/** Whether the caller has the record with this tag already. */
+/** Whether the caller already has the record with this tag. */
 function isKnown({ headers }: GatewayRequest, tag: string): boolean {
   const header = headers.get("if-none-match") ?? "";
   return tagIn(header.replace(/^\s*W\//, "")) === tag;

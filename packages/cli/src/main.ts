@@ -29,7 +29,7 @@ import { printable } from "./table.ts";
  */
 export async function main(argv: readonly string[]): Promise<void> {
   process.stdout.on("error", endOutput);
-  // Nothing is left to report it to, and a server goes on without a log.
+  // Nothing is left to report it to, and a server continues without a log.
   process.stderr.on("error", () => {});
   try {
     // Other runtimes report the version of a compatible Node.

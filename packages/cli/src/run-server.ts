@@ -93,7 +93,7 @@ async function metricsServer(
   return serveMetrics(gateway, { port, host });
 }
 
-/** Serves the admin API on a listener of its own, if asked to. Who signs in has a token from `admin-tokens`. */
+/** Serves the admin API on a separate listener, if asked to. Who signs in has a token from `admin-tokens`. */
 async function adminServer(
   gateway: Gateway,
   { adminPort: port, adminHost: host = "127.0.0.1" }: ServerOptions,

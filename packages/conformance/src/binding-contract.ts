@@ -13,9 +13,9 @@ import { describeSlowClients } from "./binding-contract/slow-clients.ts";
 export type { Binding, Mounting, ServedBinding } from "./binding-contract/binding.ts";
 
 /**
- * Declares the conformance suite for bindings (peers: vitest, `openai`, `fast-check`). It mounts a gateway in a host
- * without other middleware, and calls it over real sockets, also with the OpenAI SDK. You can't skip a test: a binding
- * must pass all of them.
+ * Declares the conformance suite for bindings (peers: vitest, `openai`, `fast-check`). It mounts a gateway in a host without
+ * other middleware, and calls it over real sockets, with and without the OpenAI SDK. You can't skip a test: a binding must
+ * pass all of them.
  */
 export function describeBindingContract(name: string, binding: Binding): void {
   describe(`the binding contract: ${name}`, () => {

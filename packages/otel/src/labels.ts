@@ -1,4 +1,4 @@
-/** The label of every value beyond those that got one of their own. */
+/** The label of every value beyond those that got their own. */
 const other = "_other";
 
 /**

@@ -13,7 +13,7 @@ export interface Metrics {
   readonly watch: (gateway: Pick<Gateway, "status" | "budgets">) => void;
 }
 
-/** The most models, rules and organizations that have a series of their own. */
+/** The most models, rules and organizations with their own series. */
 const max = { models: 200, rules: 50, organizations: 100, budgets: 100 };
 /** How long the figures of budgets are kept before they are read again, in milliseconds. */
 const budgetsKeptMs = 15_000;
@@ -211,7 +211,7 @@ function watchGateway(meter: Meter, gateway: Pick<Gateway, "status" | "budgets">
   budgetGauge("tollgate.budget.held", `Held share ${inWorst}`, (share) => share.held);
 }
 
-/** The shares of a budget's limit in its worst counter. */
+/** The shares of a budget's limit in its fullest counter. */
 interface BudgetShare {
   readonly budgetId: string;
   readonly used: number;

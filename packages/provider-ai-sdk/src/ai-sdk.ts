@@ -223,7 +223,7 @@ interface GovernedCall<Answer> extends Target<Answer> {
   readonly agent: Agent;
 }
 
-/** Calls the AI SDK with a `fetch` of its own. Its request waits until `request-sent` has been recorded. */
+/** Calls the AI SDK with its own `fetch`. Its request waits until `request-sent` has been recorded. */
 async function* callGoverned<Answer>(
   connect: Connect,
   { asking, signal, options, call, agent, clock }: GovernedCall<Answer>,

@@ -73,7 +73,7 @@ export function leadingOrMoved(
   return later === "moved" || first === -1 ? messages : messages.slice(0, first);
 }
 
-/** The role of a message's turn. Null for instructions with a place of their own, and for a message without content. */
+/** The role of a message's turn. Null for instructions that have a separate place, and for a message without content. */
 function roleOf(message: Message, later: LaterInstructions): Turn["role"] | null {
   switch (message.role) {
     case "system":

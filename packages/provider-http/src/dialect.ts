@@ -32,7 +32,7 @@ export interface AnswerReaderOptions {
 /** An event whose text is all that differs between most frames of a stream. */
 export type TextEvent = Extract<CompletionEvent, { type: "text-delta" | "reasoning-delta" }>;
 
-/** Where the frames of a stream have their text, so that most of them need not be parsed as a whole. */
+/** Where the frames of a stream have their text, so that most of them aren't parsed as a whole. */
 export interface FrameText {
   /** The name of the member that holds the text of an event. Undefined if its frames must be parsed. */
   memberOf(event: TextEvent): string | undefined;

@@ -333,7 +333,7 @@ export interface CorrectionRecord extends Pick<AppliedCorrection, "correction" |
 
 /** The expiry of a removed response that is kept for the histories built on it. */
 export const keptExpiry = -1;
-/** The expiry of one that nothing is built on any more. The next sweep removes it. */
+/** The expiry of one that nothing builds on any longer. The next sweep removes it. */
 export const dueExpiry = 0;
 
 /** A stored response: linked to the one it continues, or with the messages before it if that one is gone. */

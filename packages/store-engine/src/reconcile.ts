@@ -9,7 +9,7 @@ import { compareBytes } from "./compare-bytes.ts";
 import { isPace } from "./holds.ts";
 import type { HoldRecord } from "./model.ts";
 
-/** A ledger that is read in chunks while Steps go on. `Types` are the types that name its places and its Steps. */
+/** A ledger that is read in chunks while Steps run. `Types` are the types that name its places and its Steps. */
 export interface Ledger<Types extends LedgerTypes> {
   /** Runs reads that all see the same moment. They may run again, and no other work of the process runs between them. */
   read<Result>(work: (reads: LedgerReads<Types>) => Result): Promise<Result>;
@@ -25,7 +25,7 @@ export interface LedgerTypes {
 
 /** Reads at one moment. `after` is where the last chunk ended, null at first. */
 export interface LedgerReads<Types extends LedgerTypes> {
-  /** Each Step with holds once, also a removed one, as it is when it is reached. Those that open later come last. */
+  /** Each Step with holds once, even a removed one, as it is when it is reached. Those that open later come last. */
   steps(
     after: Types["steps"] | null,
     limit: number,
@@ -52,7 +52,7 @@ export interface LedgerChunk<Row, Place> {
   readonly isLast: boolean;
 }
 
-/** The holds of a Step. Once it isn't open any more, they never change. */
+/** The holds of a Step. Once it is no longer open, they never change. */
 export interface LedgerStep<Name> {
   readonly name: Name;
   readonly isOpen: boolean;

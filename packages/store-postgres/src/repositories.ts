@@ -85,7 +85,7 @@ function turnToDelete(
 }
 
 /**
- * Compares every counter with its ledger, in one statement: the server reads while other work goes on, here and there, and
+ * Compares every counter with its ledger, in one statement: the server reads while other work goes on in both processes, and
  * one statement sees one moment.
  */
 export function reconcile(database: Database, limit: number): Promise<Reconciliation> {

@@ -2,8 +2,8 @@
 export type SqlValue = string | number | Uint8Array | null;
 
 /**
- * The differences between SQLite and PostgreSQL. The statements themselves use what both have, above all `ON CONFLICT`,
- * so a database without it, such as MySQL, needs statements of its own.
+ * The differences between SQLite and PostgreSQL. The statements themselves use what both have, above all `ON CONFLICT`, so a
+ * database without it, such as MySQL, needs its own statements.
  */
 export interface SqlDialect {
   /** The placeholder of the parameter at a position, counted from 1. */

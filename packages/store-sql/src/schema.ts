@@ -6,7 +6,7 @@ import { continued, listed } from "./index-conditions.ts";
 export const schemaVersion = 1;
 
 /**
- * A failure that `migrate()` mends. Its `needsMigration` is the same message without that remedy, for the command line, which
+ * A failure that `migrate()` fixes. Its `needsMigration` is the same message without that remedy, for the command line, which
  * has others.
  */
 export function needingMigration(fail: (problem: string) => Error, problem: string): Error {
@@ -229,14 +229,14 @@ function evidence({
     // The few leaves of administrative changes, in the order of their lists.
     `CREATE INDEX leaves_changes ON leaves (organization_id, at, sequence) WHERE ${changesAlone}`,
     `CREATE INDEX leaves_changes_of_all ON leaves (at, sequence) WHERE ${changesAlone}`,
-    // The place of each sealed leaf in its log. Rows of their own, because leaves never change: numbering them in place
-    // would write each of them twice. Nothing here is part of a request.
+    // The place of each sealed leaf in its log. Separate rows, because leaves never change: numbering them in place would
+    // write each of them twice. Nothing here is part of a request.
     `CREATE TABLE sealed_leaves (
       organization_id ${text} NOT NULL, number ${integer} NOT NULL, sequence ${integer} NOT NULL,
       PRIMARY KEY (organization_id, number))${keyedTable}`,
     `CREATE UNIQUE INDEX sealed_leaves_by_sequence ON sealed_leaves (organization_id, sequence)`,
-    // Leaves up to `settled` are all sealed, and none can appear there any more. `since` is the time of the first leaf
-    // that it adds.
+    // Leaves up to `settled` are all sealed, and none can appear there any longer. `since` is the time of the first leaf that
+    // it adds.
     `CREATE TABLE checkpoints (
       organization_id ${text} NOT NULL, number ${integer} NOT NULL, size ${integer} NOT NULL,
       frontier ${bytes} NOT NULL, at ${integer} NOT NULL, note ${text}, settled ${integer} NOT NULL,

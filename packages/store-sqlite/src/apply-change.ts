@@ -46,7 +46,7 @@ export function applyChange(target: WriteTarget, change: Change): void {
   let leaves = 0;
   for (const operation of change) {
     if (operation.write === "insert leaf") {
-      // Every leaf needs a number of its own.
+      // Every leaf needs its own number.
       const number = leaves++ === 0 ? target.sequence : target.next();
       target.deferred.insert(writes.leaf.statement, leafToRow(operation.row, number));
       continue;

@@ -158,7 +158,7 @@ async function listByKey(
   });
 }
 
-/** Reads decisions. Most are permits in the rows of their Steps. The others have rows of their own. */
+/** Reads decisions. Most are permits in the rows of their Steps. The others have separate rows. */
 export function createDecisionRepository(
   database: Database,
   conditions: Conditions,

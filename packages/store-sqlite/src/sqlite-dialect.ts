@@ -13,7 +13,7 @@ export const sqliteDialect: SqlDialect = {
   wideTable: " STRICT",
   stepsTable: " STRICT",
   // `held` contains the holds of all attempts, `permit` the decision that opened the Step, which has the Step's id. A Turn
-  // with the id of a Step is the one that this Step began. Removing a Step moves all of them to rows of their own.
+  // with the id of a Step is the one that this Step began. Removing a Step moves all of them to separate rows.
   stepsBesides: "held TEXT, renewal INTEGER NOT NULL, output_tokens INTEGER, permit TEXT,",
   holdsTable: "kept_holds",
   turnsTable: "kept_turns",

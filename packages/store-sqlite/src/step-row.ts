@@ -39,7 +39,7 @@ export const permitParts = ["-> 0", "-> 1", "->> 2"] as const;
 
 /**
  * The row of a Step also contains its holds, whether it is open, the permit that opened it and the Turn that it began, so
- * these need no rows and indexes of their own. Removing a Step moves those that outlive it to their own tables.
+ * these need no separate rows and indexes. Removing a Step moves those that outlive it to their own tables.
  */
 export const embeddingStatements = {
   insert: `${insertInto("steps", [

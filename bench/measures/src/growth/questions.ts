@@ -166,7 +166,7 @@ function page(
 
 const all = { organizationId: everyOrganization } as const;
 
-/** Work on all organizations. It takes a look into each, so it may take long, but other work goes on meanwhile. */
+/** Work on all organizations. It looks into each, so it may take a long time, but other work continues meanwhile. */
 const works: Readonly<Record<string, (gateway: Gateway) => PromiseLike<unknown>>> = {
   "a sweep and a rollup of nothing": (gateway) => gateway.sweep(),
   "Steps of every organization": ({ steps }) => steps.list(all, { limit }),

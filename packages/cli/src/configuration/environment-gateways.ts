@@ -72,7 +72,7 @@ export function environmentGateways(
   return { ...withKeys(environment), ...azure(environment), ...ollama(environment) };
 }
 
-/** Returns the options of the gateway `anthropic`, which has a protocol of its own. Null without a key in the environment. */
+/** Returns the options of the gateway `anthropic`, which has its own protocol. Null without a key in the environment. */
 export function anthropicOptions({
   ANTHROPIC_API_KEY: apiKey,
 }: Environment): AnthropicProviderOptions | null {

@@ -96,7 +96,7 @@ async function parseYaml(file: string, text: string): Promise<unknown> {
     const reason = fault.code.toLowerCase().replaceAll("_", " ");
     throw fileProblem(file, `The file isn't valid YAML (${placeOf(fault.pos[0])}: ${reason}).`);
   }
-  // `alias.resolve` would pass over the document once for each alias.
+  // `alias.resolve` would walk the document once for each alias.
   const anchored = new Map<string, Node>();
   let aliases = 0;
   const note = (node: Node & { readonly anchor?: string }): void => {

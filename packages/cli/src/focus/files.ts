@@ -56,7 +56,7 @@ export async function* parquetFile(batches: ChargeBatches): AsyncGenerator<Uint8
   };
   const group = focusColumns.map((column) => ({ column, values: [] as Value[] }));
   let rows = 0;
-  /** Writes a row group column by column: other work of the process goes on in between. */
+  /** Writes a row group column by column: other work of the process continues in between. */
   async function* write(): AsyncGenerator<Uint8Array, void, void> {
     for (const { column, values } of group) {
       // Readers skip row groups by time.

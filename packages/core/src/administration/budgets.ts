@@ -74,7 +74,7 @@ export interface BudgetStatusQuery {
   readonly at?: string;
 }
 
-/** Whether the counters of an earlier budget or rate limit with the same id may go on. */
+/** Whether the counters of an earlier budget or rate limit with the same id may continue. */
 export interface UnusedId {
   /** If true, an id that counted before is rejected: its counters may be those of others. Default: false. */
   readonly unused?: boolean;

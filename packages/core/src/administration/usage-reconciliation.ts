@@ -136,7 +136,7 @@ async function compareUntilSteady(
   return { ...compared, repaired: 0 };
 }
 
-/** Rows never change: a difference is a row of its own. */
+/** Rows never change: a difference is a separate row. */
 function addMissing(
   { store, ids }: GatewayContext,
   { organizationId }: Hours,

@@ -20,7 +20,7 @@ export interface BudgetAllowance {
   readonly resetsAt: number | null;
 }
 
-/** The rest of a rate limit that a caller may use; null if each gateway or model has a counter of its own. */
+/** The rest of a rate limit that a caller may use; null if each gateway or model has its own counter. */
 export interface RateAllowance {
   readonly rateLimit: RateLimit;
   readonly state: RateState | null;

@@ -341,7 +341,7 @@ export interface UsageRepository {
     paging: StorePaging,
   ): Promise<UnfoldedSteps>;
   /**
-   * Adds hours and moves the mark, in one transaction. Writes nothing and returns false if the mark isn't `after` any more,
+   * Adds hours and moves the mark, in one transaction. Writes nothing and returns false if the mark is no longer `after`,
    * because another process folded the same Steps.
    */
   add(folded: {

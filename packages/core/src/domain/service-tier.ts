@@ -24,7 +24,7 @@ export function isServedTier(name: unknown): name is string {
   return isTierName(name) && name.toLowerCase() !== "auto";
 }
 
-/** Whether a tier can have prices of its own. The standard tier can't: it uses the model's own prices. */
+/** Whether a tier can have its own prices. The standard tier can't: it uses the model's own prices. */
 export function isOwnTier(name: string): boolean {
   return tierName.test(name) && tierOf(name) !== standardTier;
 }

@@ -49,7 +49,7 @@ export function inDetail<Steps extends { userId: string; keyId: string; keyLabel
   return detail === "callers" ? steps : { ...steps, userId: "", keyId: "", keyLabel: "" };
 }
 
-/** Adds up Steps of one organization and hour, as they were first recorded: corrections are rows of their own. */
+/** Adds up Steps of one organization and hour, as they were first recorded: corrections are separate rows. */
 export interface HourFold {
   add(step: UnfoldedStep): void;
   readonly size: number;

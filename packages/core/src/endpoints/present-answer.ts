@@ -138,7 +138,7 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
   readonly #copy: AnswerCopy | null;
   /** The end, if it was written for the copy. */
   #ending: string | Iterable<string> | null = null;
-  /** The client left, and the answer may go on without it. */
+  /** The client left, and the answer may continue without it. */
   #hasLeft = false;
 
   constructor(scope: RequestScope, answer: GovernedAnswer, writer: StreamWriter) {
@@ -197,7 +197,7 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
     else this.#breakOff();
   }
 
-  /** Ends the body at once. The answer may go on without it. */
+  /** Ends the body at once. The answer may continue without it. */
   #breakOff(): void {
     if (this.#isOver) return;
     this.#end();

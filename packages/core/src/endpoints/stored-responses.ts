@@ -86,8 +86,8 @@ export function notEmulated(
 }
 
 /**
- * Reads a stored response in a turn of its own, which ends with the ticket. Takes room for its body and its input, because
- * the store reads them together.
+ * Reads a stored response in its own turn, which ends with the ticket. Takes room for its body and its input, because the
+ * store reads them together.
  * @throws GatewayError `response_not_found` unless it exists and belongs to the caller
  */
 async function readOwn(

@@ -14,7 +14,7 @@ export interface Sequencer {
   readonly alarmAfter: number;
   start(): void;
   stop(): Promise<void>;
-  /** Seals everything that is there. @throws what the store or the signer throws */
+  /** Seals everything that waits. @throws what the store or the signer throws */
   seal(): Promise<void>;
   /** Every leaf written before this time should be sealed: the sequencer found no other. 0 before its first round. */
   sealedUpTo(): number;

@@ -36,7 +36,7 @@ interface Parts {
 export function createAuthenticator(parts: Parts): Authenticator {
   const { keys, cache, clock } = parts;
 
-  /** The cached key; null if it isn't cached any more. */
+  /** The cached key; null if it is no longer cached. */
   function known(name: string): KnownKey | null {
     const key = cache.get(name);
     if (key === null || isLive(key.found, clock.now())) return key;

@@ -15,7 +15,7 @@ export interface JsonBounds {
 /** The contents of a JSON text. For malformed text, which `JSON.parse` rejects, the result means nothing. */
 export interface JsonMeasure {
   readonly values: number;
-  /** The members of all its objects, also those with a name that their object has already. */
+  /** The members of all its objects, including repeated names. */
   readonly members: number;
   /** Numbers that parsing may change: those with 16 digits or more, or with an exponent. */
   readonly longNumbers: readonly string[];

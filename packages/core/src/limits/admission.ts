@@ -158,7 +158,7 @@ export class Ticket {
   #bytes = 0;
   /** The turn that it took without waiting. */
   #turns: Turns | null = null;
-  /** Its place in line, also after its turn has come; null if it never waited. */
+  /** Its place in line, even after its turn has come; null if it never waited. */
   #place: Place | null = null;
 
   constructor(admission: Admission, key: KeyLoad) {

@@ -75,7 +75,7 @@ export class Turns {
     place.turn.resolve();
   }
 
-  /** Does nothing if the place has left its line already. */
+  /** Does nothing if the place has already left its line. */
   leave(place: Place): void {
     const line = this.#lines.get(place.key) ?? [];
     const at = line.indexOf(place);

@@ -77,7 +77,7 @@ async function foldOrganization(
         usageHours({ organizationId, hour, id: ids.uuid() }, fold.steps()),
       );
       const isAdded = await store.usage.add({ organizationId, after, mark, hours });
-      // If it isn't, another process folded them: go on after its mark.
+      // If it isn't, another process folded them: continue after its mark.
       if (isAdded) count += batch.count;
       else continue;
     }

@@ -80,7 +80,7 @@ class StepExecution implements StepRun, Timed {
   readonly held: Hold[];
   #reader: AnswerReader | null = null;
   #hasAsked = false;
-  /** True once the client has left an answer that goes on without it. */
+  /** True once the client has left an answer that continues without it. */
   #goesOn = false;
   #ending: Ending | null = null;
   #deadlineAt: number;
@@ -238,8 +238,8 @@ class StepExecution implements StepRun, Timed {
   }
 
   /**
-   * The client left. Ends the provider's call, or reads it to its end if a slot is free and time allows. If the answer is kept
-   * for repeats and a slot is free, the Step goes on as if the client had stayed.
+   * The client left. Ends the provider's call, or reads it to its end if a slot is free and time allows. If the answer is
+   * kept for repeats and a slot is free, the Step continues as if the client had stayed.
    */
   readonly leave = (): void => {
     if (this.isAbandoned || this.#goesOn || this.#ending !== null) return;
@@ -251,7 +251,7 @@ class StepExecution implements StepRun, Timed {
     else this.#abandon();
   };
 
-  /** Whether the Step goes on without its client, for repeats of the request. */
+  /** Whether the Step continues without its client, for repeats of the request. */
   #mayGoOn(): boolean {
     const isWanted = this.copyRoom !== null && this.context.onDisconnect !== "abort";
     return isWanted && this.#hasAsked && this.#takeDrain();

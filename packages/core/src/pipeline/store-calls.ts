@@ -2,7 +2,7 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import { type Clock, sleep } from "../kernel/clock.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 
-/** Waits for the store. If it fails, the record could not be written and the request can't go on. */
+/** Waits for the store. If it fails, the record could not be written and the request can't continue. */
 export function orUnavailable<Result>(writing: Promise<Result>): Promise<Result> {
   return writing.catch((cause: unknown) => {
     throw unrecorded(cause);

@@ -294,7 +294,7 @@ export class Turn {
     this.#applicant.declined(reason);
   }
 
-  /** The provider has begun its answer. A breaker need not wait for the end of a long one. */
+  /** The provider has begun its answer. A breaker doesn't wait for the end of a long one. */
   heard(): void {
     if (!this.#isProbe) return;
     this.#isProbe = false;

@@ -18,7 +18,7 @@ export function readCorpus(surface: string): readonly Buffer[] {
   );
 }
 
-/** Keeps an input, unless it is kept already. */
+/** Keeps an input, unless it is already kept. */
 export function addToCorpus(surface: string, from: string, input: Buffer): void {
   const entries = readEntries(surface);
   const entry: Entry = isUtf8(input)

@@ -21,7 +21,7 @@ const organizationId = "acme";
 const caller = { organizationId, userId: "jane", label: "test key" };
 const start = Date.UTC(2026, 0, 1);
 
-/** A clock whose timers run as soon as nothing else does, so that no input has to wait. */
+/** A clock whose timers run as soon as nothing else runs, so that no input has to wait. */
 function hastyClock(): Clock {
   let passed = 0;
   return {

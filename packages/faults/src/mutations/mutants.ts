@@ -10,7 +10,7 @@ export interface Mutant {
   readonly end: number;
   /** The source text in place of the text from `start` to `end`. */
   readonly replacement: string;
-  /** Where the text ends of which it may hide other mutants. It begins at `start`. */
+  /** The end of the text in which it may hide other mutants. It begins at `start`. */
   readonly hidesTo: number;
 }
 

@@ -5,7 +5,7 @@ export const maxRetries = 5;
 /** Milliseconds before the first retry, doubled for each further one. */
 const firstDelay = 20;
 
-/** The wait between attempts, injected so that tests need not wait. */
+/** The wait between attempts, injected so that tests don't have to wait. */
 export interface RetryTiming {
   /** A random number from 0 to 1. */
   random(): number;

@@ -9,7 +9,7 @@ export const restOfSteps = "steps_rest";
 /** Leaves room on each page for its Steps to settle: an update that stays on its page changes no index. */
 export const stepsStorage = "WITH (fillfactor = 40)";
 
-/** Open Steps have rows of their own. As a column of `steps`, each change would rewrite the Step and an index entry. */
+/** Open Steps have separate rows. As a column of `steps`, each change would rewrite the Step and an index entry. */
 const openSteps = `CREATE TABLE open_steps (
   process_id ${text} NOT NULL, step_id ${text} NOT NULL, organization_id ${text} NOT NULL,
   renewal ${integer} NOT NULL, output_tokens ${integer},

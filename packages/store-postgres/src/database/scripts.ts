@@ -81,8 +81,8 @@ const latest = `SELECT coalesce(max(last_value), 0) AS number, concat_ws(' ',
   FROM pg_sequences WHERE schemaname = :schema AND sequencename = 'sequence'`;
 
 /**
- * Says up to which number of the sequence every transaction has ended. Numbers are committed out of order: a number seen
- * doesn't mean that lower ones are there already.
+ * Says up to which number of the sequence every transaction has ended. Numbers are committed out of order: a visible number
+ * doesn't mean that lower ones are visible too.
  */
 function createSettled(database: Pick<Database, "schema" | "read">): () => Promise<number> {
   const { schema } = database;

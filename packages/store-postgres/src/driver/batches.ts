@@ -15,7 +15,7 @@ export interface PendingDecision<One extends PreparedDecision<One>> {
   readonly end: StepEnd;
   /** Decides on the known rows, as earlier drafts leave them. Null if that needs rows that are not known. */
   draft(before: readonly One[]): One | null;
-  /** Runs it in a transaction of its own. `failure` is the error of an earlier run, or null. */
+  /** Runs it in its own transaction. `failure` is the error of an earlier run, or null. */
   runAlone(failure: unknown): void;
   reject(error: unknown): void;
 }
@@ -182,7 +182,7 @@ export function createBatches<One extends PreparedDecision<One>>({
       if (taken.drafts && taken.drafts.length > 0) underWay.remove(taken.drafts);
       else dispatch();
     };
-    // Callers that have their answer go on first, so their next decisions share the next statement.
+    // Callers that have their answer continue first, so their next decisions share the next statement.
     batch({
       resolve: () => queueMicrotask(end),
       reject(error) {
@@ -253,7 +253,7 @@ function queued<One extends PreparedDecision<One>>(
   return { waiting, heldBy: [], most, refusals: 0, timedOutAfter: null, reject: waiting.reject };
 }
 
-/** Returns what stays in a queue after a statement got no connection. An entry gets as many tries as a call of its own. */
+/** Returns what stays in a queue after a statement got no connection. An entry gets as many tries as a separate call. */
 function afterRefusal<One extends PreparedDecision<One>>(
   queue: readonly QueuedDecision<One>[],
   error: unknown,

@@ -334,7 +334,7 @@ interface Known {
 
 function createKnown(): Known {
   const recent = createKnownRecent(0, () => []);
-  // Reading a row again would take a transaction of its own.
+  // Reading a row again would take another transaction.
   const rows = createKnownRows(recent, { ways: 4 });
   let budgetsVersion: number | null = null;
   let notes = 0;

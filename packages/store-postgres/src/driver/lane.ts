@@ -35,7 +35,9 @@ export function afterTimeout<One extends Queued>(
 
 /** Transactions that run at once. Each holds a connection that others need. */
 const maxRunning = 4;
-/** How many of them may have given up a lock before. They may have to wait for it again, and others must go on. */
+/**
+ * How many of them may have given up a lock before. They may have to wait for it again, and others must be able to continue.
+ */
 const maxHeldUp = 3;
 
 /** Runs decisions that need their own transaction, a few at once, first come, first served. */

@@ -23,7 +23,7 @@ import {
 /** How many organizations, or rows of them, are read before other work of the process runs. */
 const organizationsPerTurn = 500;
 const rowsPerTurn = 500;
-/** A page of a filtered list passes over fewer rows than one of a single organization: finding each costs more. */
+/** A page of a filtered list scans fewer rows than one of a single organization: finding each costs more. */
 const maxScannedOfAll = 5_000;
 
 /** A list as it is read from the organizations in turns. */

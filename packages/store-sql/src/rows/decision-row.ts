@@ -43,7 +43,7 @@ export function decisionToRow(
   };
 }
 
-/** The members of a decision that have no columns of their own. */
+/** The members of a decision without their own columns. */
 export function verdictOf({ effect, rules, reason, obligations, choice }: PolicyDecision): object {
   // The type requires every member, the optional ones too. JSON leaves out those that are undefined.
   const verdict: Readonly<Record<keyof Verdict | "choice", unknown>> = {

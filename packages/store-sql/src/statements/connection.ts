@@ -19,7 +19,7 @@ const replaced = connectionRows.columns
 
 /** Statements on the sealed credentials of customer-owned gateways. */
 export const connectionStatements = {
-  /** Changes no row if exactly this credential is stored already. */
+  /** Changes no row if exactly this credential is already stored. */
   set: `${insertInto("connections AS held", connectionRows.columns)}
     ON CONFLICT (organization_id, gateway) DO UPDATE SET ${replaced.join(", ")}
     WHERE held.credential <> excluded.credential`,

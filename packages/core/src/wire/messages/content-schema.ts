@@ -151,7 +151,7 @@ const system: Reader<readonly Message[]> = mapped(
 
 const byRole: Reader<readonly Message[]> = variants("role", { user, assistant, system });
 
-/** One message of the request: tool results in it become messages of their own. */
+/** One message of the request: tool results in it become separate messages. */
 export const message: Reader<readonly Message[]> = withSchema(
   (value, path, limits) => {
     const read = byRole(value, path, limits);

@@ -18,7 +18,7 @@ const typesOfStatuses: Readonly<Record<number, string>> = {
 /** Agents shorten their history when they read these words of the Messages API. */
 const tooLong = "prompt is too long: it exceeds this model's maximum context length.";
 
-/** Anthropic's SDKs go on without a thread when they read this. */
+/** Anthropic's SDKs continue without a thread when they read this. */
 const unthreaded = { error_code: "thread_unsupported_request", unsupported: ["thread"] };
 
 /** The body of an error on the paths of the Messages API, and the data of an `error` event, as JSON. */

@@ -79,7 +79,7 @@ export function createMessageEventWriter({
   };
 }
 
-/** Writes the blocks of an answer one after the other. Only calls whose arguments may still go on stay open meanwhile. */
+/** Writes the blocks of an answer one after the other. Only calls whose arguments may still continue stay open meanwhile. */
 class BlockWriter {
   #next = 0;
   readonly #open: OpenBlock[] = [];
@@ -93,7 +93,7 @@ class BlockWriter {
     return written;
   }
 
-  /** Stops every open block, or all except calls whose arguments may still go on. */
+  /** Stops every open block, or all except calls whose arguments may still continue. */
   close(all = true): string {
     let written = "";
     for (const block of this.#open.splice(0)) {

@@ -56,7 +56,7 @@ const customTool: Reader<FunctionTool> = mapped(
 
 const shownName = /^[a-z0-9_]{1,64}$/;
 
-/** A tool with a schema of its own. Tools that the provider defines or runs are refused by name. */
+/** A tool with its own schema. Tools that the provider defines or runs are refused by name. */
 const tool: Reader<FunctionTool> = withSchema(
   (value, path, limits) => {
     const { type = null } = anyObject(value, path, limits);

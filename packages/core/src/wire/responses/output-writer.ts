@@ -10,7 +10,7 @@ export interface OutputWriter {
   write(events: readonly CompletionEvent[]): Iterable<string>;
   /** Closes open items, in the order of the output. */
   end(statusOf: (isLast: boolean) => ItemStatus): Iterable<string>;
-  /** Adds the state of the whole answer as an item of its own, after the end. */
+  /** Adds the state of the whole answer as a separate item, after the end. */
   addState(sealedState: string): string;
   /** The finished items. */
   items(): readonly StoredItem[];
