@@ -29,7 +29,7 @@ export const stable = {
   serverPort: "server.port",
 } as const;
 
-/** Attributes of Tollgate's own. */
+/** Tollgate's own attributes. */
 export const own = {
   stepId: "tollgate.step.id",
   decisionId: "tollgate.decision.id",
