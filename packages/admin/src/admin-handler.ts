@@ -42,7 +42,7 @@ export interface AdminOptions {
   readonly clock?: Clock;
 }
 
-/** The admin API, to mount as a gateway is: `tollgate(admin)`. */
+/** The admin API, which you mount like a gateway: `tollgate(admin)`. */
 export interface AdminHandler extends Mountable {
   /** Rejects new requests, and waits for open ones up to 25 seconds. Leaves the gateway open. */
   close(): Promise<void>;
@@ -56,7 +56,7 @@ const limits = { ...defaultLimits, bodyBytes: 1_048_576, imageBodyBytes: 1_048_5
 const room: BodyRoom = { admit() {}, grow() {} };
 
 /**
- * Serves a gateway's administration over HTTP, below `/admin/v1`. Mount it as a gateway: with `tollgate(admin)` in Express,
+ * Serves a gateway's administration over HTTP, below `/admin/v1`. Mount it like a gateway: with `tollgate(admin)` in Express,
  * Fastify or Next, or with its `fetch`.
  * @throws GatewayError `invalid_configuration` without `authenticateAdmin`
  */

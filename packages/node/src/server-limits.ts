@@ -7,14 +7,14 @@ export interface ServerLimits {
   readonly headerBytes: number;
   /** Header lines of one request. More is 431. */
   readonly headerCount: number;
-  /** The time for a request's headers, and for the whole request, to arrive. Later is 408. The first isn't longer. */
+  /** The time for a request's headers, and for the whole request, to arrive. Later is 408. The first must not be longer. */
   readonly headersTimeout: number;
   readonly requestTimeout: number;
   /** How long an idle connection stays open. */
   readonly keepAlive: number;
   /** Open connections. Further ones are closed at once. */
   readonly connections: number;
-  /** The same for one address: of IPv6, for the 64 bits that name a network. Raise it behind a proxy with one address. */
+  /** The same for one address; for IPv6, for the 64 bits that name a network. Raise it behind a proxy with one address. */
   readonly connectionsPerAddress: number;
   /** How long a client may leave an answer unread before it is disconnected. */
   readonly writeStall: number;
