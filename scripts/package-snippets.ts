@@ -63,7 +63,7 @@ console.log(insertInto("notes", ["id", "text"]));
     code: `
 import { createRequestHeaders } from "@tollgate/provider-http";
 
-// The providers over HTTP use this package. Applications don't need it.
+// The HTTP providers use this package. Applications don't need it.
 console.log(createRequestHeaders()("sk-1", false).headers["accept"]);
 `,
     prints: "application/json",

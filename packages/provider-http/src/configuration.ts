@@ -14,7 +14,7 @@ import {
   z,
 } from "@tollgate/core/schemas";
 
-/** The options of every provider over HTTP. A provider has further ones for its own protocol. */
+/** The options of every HTTP provider. A provider has further ones for its own protocol. */
 export interface HttpOptions extends ModelOptions, StateOptions {
   /**
    * The platform's credential: a string, a function that Tollgate calls before every call, or null for an upstream

@@ -70,7 +70,7 @@ export type WrittenCall = Pick<
 /** Serializes the requests of one provider. @throws ProviderError for a request that the upstream has no form for */
 export type WriteRequest<Call = WrittenCall> = (call: Call) => WrittenRequest;
 
-/** The protocol of an upstream: everything in which providers over HTTP differ. */
+/** The protocol of an upstream: everything in which HTTP providers differ. */
 export interface Dialect {
   readonly writeRequest: WriteRequest;
   readonly headersOf: (credential: string | null, stream: boolean) => SentHeaders;

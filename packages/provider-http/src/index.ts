@@ -1,4 +1,4 @@
-/** Connections, event streams, options and error mapping of the providers over HTTP. */
+/** Connections, event streams, options and error mapping of the HTTP providers. */
 export {
   exactJson,
   isList,
