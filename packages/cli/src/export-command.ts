@@ -1,5 +1,6 @@
-import { createWriteStream } from "node:fs";
-import { rm } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { lstatSync } from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Administration, ExportFormat, OrganizationScope } from "@tollgate/core";
@@ -52,15 +53,27 @@ async function toOutput(file: Readable): Promise<void> {
   }
 }
 
-/** Writes a new file. Removes it again on failure. */
+/** Writes a new file. It has its name only when complete: nobody takes the part that a killed command leaves for all of it. */
 async function toFile(file: Readable, path: string): Promise<void> {
+  const part = `${path}.${randomUUID()}.part`;
   try {
-    await pipeline(file, createWriteStream(path, { flags: "wx" }));
+    if (lstatSync(path, { throwIfNoEntry: false })) throw new CommandError(exists(path));
+    const whole = await open(part, "wx");
+    await pipeline(file, whole.createWriteStream());
+    // Renaming would replace a file that another command has made in the meantime.
+    await (await open(path, "wx")).close();
+    await rename(part, path);
   } catch (error) {
-    if (isCode(error, "EEXIST")) throw new CommandError(`${path} already exists`);
-    await rm(path, { force: true });
-    throw new CommandError(`can't write ${path}: ${messageOf(error)}`);
+    await rm(part, { force: true });
+    if (error instanceof CommandError) throw error;
+    throw new CommandError(
+      isCode(error, "EEXIST") ? exists(path) : `can't write ${path}: ${messageOf(error)}`,
+    );
   }
+}
+
+function exists(path: string): string {
+  return `${path} already exists`;
 }
 
 function isCode(error: unknown, code: string): boolean {

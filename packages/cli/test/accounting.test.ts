@@ -1,15 +1,18 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { createGateway } from "@tollgate/core";
 import { simProvider } from "@tollgate/provider-sim";
 import { sqliteStore } from "@tollgate/store-sqlite";
 import { createTestGateway, manualClock } from "@tollgate/testing";
 import { parquetMetadata } from "hyparquet";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import { temporaryFolder } from "./command-line.ts";
 import { runIn, runJsonIn } from "./in-process.ts";
 
 const folder = temporaryFolder();
+
+const sizeIn = (own: string) => (name: string) => statSync(join(own, name)).size;
 
 /** Two calls of ada and one of bob, as the default gateway records them. */
 beforeAll(async () => {
@@ -95,6 +98,38 @@ describe("the commands for usage and costs", { timeout: 60_000 }, () => {
     expect(readFileSync(join(folder, "steps.csv"), "utf8")).toBe(written);
     const decisions = await runIn(folder, ["decisions", "export", "--effect", "deny"]);
     expect(decisions.output.split("\r\n")).toHaveLength(2);
+  });
+
+  it("keep an existing file when an export fails at once", async () => {
+    writeFileSync(join(folder, "kept.csv"), "of last month");
+    for (const out of ["kept.csv", "new.csv"])
+      for (const words of [["focus"], ["focus", "--format", "parquet"], ["changes"]]) {
+        const failing = ["export", ...words, "--organization", "", "--out", out];
+        expect(await runIn(folder, failing)).toMatchObject({ code: 1 });
+      }
+    expect(readFileSync(join(folder, "kept.csv"), "utf8")).toBe("of last month");
+    expect(readdirSync(folder).filter((name) => /new|part/.test(name))).toEqual([]);
+  });
+
+  it("give an export its name only when it is complete", async () => {
+    const own = temporaryFolder();
+    const { promise: halfway, resolve: rest } = Promise.withResolvers<void>();
+    const server = createServer(async (_, outgoing) => {
+      outgoing.writeHead(200, { "content-type": "text/csv; charset=utf-8" }).write("id\r\n");
+      await halfway;
+      outgoing.end("1\r\n");
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = Object(server.address());
+    const there = { TOLLGATE_URL: `http://127.0.0.1:${port}`, TOLLGATE_TOKEN: "a-token" };
+    const exported = runIn(own, ["steps", "export", "--out", "steps.csv"], there);
+    await vi.waitFor(() => expect(readdirSync(own).map(sizeIn(own))).toEqual([4]), 10_000);
+    expect(readdirSync(own)).toEqual([expect.stringMatching(/^steps\.csv\..+\.part$/)]);
+    rest();
+    expect(await exported).toMatchObject({ code: 0, errors: "" });
+    server.close();
+    expect(readdirSync(own)).toEqual(["steps.csv"]);
+    expect(readFileSync(join(own, "steps.csv"), "utf8")).toBe("id\r\n1\r\n");
   });
 
   it("export costs for FinOps tools, and changes for an audit", async () => {
