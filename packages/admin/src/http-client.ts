@@ -68,13 +68,16 @@ export function createHttpClient(options: RemoteOptions): HttpClient {
     return response;
   }
 
-  /** Sends an operation whose answer may take longer than the timeout once it has begun. */
+  /** Sends an operation that answers with a file, which may take longer than the timeout once it has begun. */
   async function begin(route: Route, parameters: object): Promise<Response> {
     const beginning = new AbortController();
     const late = new DOMException("The answer didn't begin in time.", "TimeoutError");
     const timer = setTimeout(() => beginning.abort(late), timeout);
     try {
-      return await request(route, parameters, beginning.signal);
+      const response = await request(route, parameters, beginning.signal);
+      if (isFile(response)) return response;
+      beginning.abort();
+      throw noAdminApi("something other than a file");
     } finally {
       clearTimeout(timer);
     }
@@ -214,6 +217,11 @@ function orderAs(sent: unknown, record: unknown): void {
     }
     orderAs(member, value);
   }
+}
+
+/** A proxy may answer with a page of its own, such as its sign-in. */
+function isFile({ headers }: Response): boolean {
+  return /^(?:text\/csv|application\/x-ndjson)(?:;|$)/.test(headers.get("content-type") ?? "");
 }
 
 function jsonOf(text: string): unknown {

@@ -105,6 +105,7 @@ describe("the client of the admin API", () => {
         timeout,
       }).steps.export({ organizationId: "acme" }, { format: "jsonl" }),
     );
+  const lines = { headers: { "content-type": "application/x-ndjson" } };
   const unavailable = { name: "GatewayError", code: "administration_unavailable" };
 
   it("reads an export that takes longer than the timeout once it has begun", async () => {
@@ -122,6 +123,7 @@ describe("the client of the admin API", () => {
             controller.close();
           },
         }),
+        lines,
       );
     expect(await exportWith(slowly, 1)).toBe("first last");
   });
@@ -144,6 +146,7 @@ describe("the client of the admin API", () => {
         new ReadableStream({
           pull: (controller) => controller.error(cause),
         }),
+        lines,
       );
     await expect(exportWith(breaking)).rejects.toMatchObject({ ...unavailable, cause });
   });

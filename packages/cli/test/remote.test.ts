@@ -312,23 +312,34 @@ describe("a URL", () => {
   it.each([
     [
       200,
+      ["keys"],
       "This URL isn't an admin API of this release: it answered with something other than JSON. Check the URL, and use the same release on both sides.",
     ],
     [
+      200,
+      ["steps", "export"],
+      "This URL isn't an admin API of this release: it answered with something other than a file. Check the URL, and use the same release on both sides.",
+    ],
+    [
       502,
+      ["keys"],
       "The admin API didn't answer. If this was a change, its outcome is unknown: read the record before you retry. (something in its place answered with status 502)",
     ],
-  ])("says what a page with status %i in place of the admin API means", async (status, problem) => {
-    const page = createServer((_, outgoing) => outgoing.writeHead(status).end("<html></html>"));
-    await new Promise<void>((resolve) => page.listen(0, "127.0.0.1", resolve));
-    const address = Object(page.address());
-    const { errors } = await runHere(["keys"], {
-      ...valid,
-      TOLLGATE_URL: `http://127.0.0.1:${address.port}`,
-    });
-    page.close();
-    expect(errors).toBe(`error: ${problem}\n`);
-  });
+  ])(
+    "says what a page with status %i in place of the admin API means to %j",
+    async (status, words, problem) => {
+      const html = { "content-type": "text/html" };
+      const page = createServer((_, outgoing) => outgoing.writeHead(status, html).end("<html>"));
+      await new Promise<void>((resolve) => page.listen(0, "127.0.0.1", resolve));
+      const address = Object(page.address());
+      const ended = await runHere(words, {
+        ...valid,
+        TOLLGATE_URL: `http://127.0.0.1:${address.port}`,
+      });
+      page.close();
+      expect(ended).toEqual({ code: 1, output: "", errors: `error: ${problem}\n` });
+    },
+  );
 
   it("rejects an unknown token", async () => {
     expect(await remote(["keys"], { TOLLGATE_TOKEN: "stolen" })).toEqual({
