@@ -40,7 +40,7 @@ function decimalText(value: bigint): string {
 /** Holds one row group at a time. The end of a file lists them all at once, so a million rows must not have too many. */
 const rowsPerGroup = 10_000;
 
-/** Writes a Parquet file with Snappy compression: amounts as DECIMAL(28,15), times as UTC timestamps in milliseconds. */
+/** Writes a Parquet file with Snappy compression: amounts as DECIMAL(38,15), times as UTC timestamps in milliseconds. */
 export async function* parquetFile(batches: ChargeBatches): AsyncGenerator<Uint8Array, void, void> {
   const { ByteWriter, ParquetWriter: Writer } = await import("hyparquet-writer");
   const bytes = new ByteWriter();
@@ -108,10 +108,10 @@ const storage = {
   text: { type: "BYTE_ARRAY", converted_type: "UTF8" },
   decimal: {
     type: "FIXED_LEN_BYTE_ARRAY",
-    type_length: 12,
+    type_length: 16,
     converted_type: "DECIMAL",
     scale: decimalScale,
-    precision: 28,
+    precision: 38,
   },
   time: { type: "INT64", converted_type: "TIMESTAMP_MILLIS" },
   count: { type: "INT32" },

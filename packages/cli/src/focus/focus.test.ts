@@ -157,28 +157,32 @@ describe("a FOCUS file", () => {
   });
 
   it("has the same values as Parquet, with exact decimals", async () => {
-    const metadata = parquetMetadata(parquet);
-    const decimals = metadata.schema.filter((element) => element.converted_type === "DECIMAL");
+    const { schema } = parquetMetadata(parquet);
+    const decimals = schema.filter((element) => element.converted_type === "DECIMAL");
     const names = new Set(decimals.map(({ name }) => name));
-    expect(decimals[0]).toMatchObject({ name: "BilledCost", scale: 15, precision: 28 });
-    // The reader turns decimals into floats, so it gets them as bytes.
-    const schema = metadata.schema.map(({ converted_type: type, ...element }) =>
-      type === undefined || type === "DECIMAL" ? element : { ...element, converted_type: type },
-    );
-    const read = await parquetReadObjects({
-      file: parquet,
-      metadata: { ...metadata, schema },
-      utf8: false,
-    });
-    expect(
-      read.map((row) => Object.entries(row).map(([name, value]) => plain(value, names.has(name)))),
-    ).toEqual(
-      rows.map((row) =>
-        Object.entries(row).map(([name, value]) =>
-          names.has(name) && value !== "" ? String(amount(value)) : value,
-        ),
-      ),
-    );
+    expect(decimals[0]).toMatchObject({ name: "BilledCost", scale: 15, precision: 38 });
+    expect(await valuesOf(parquet, names)).toEqual(rows.map((row) => wholeValues(row, names)));
+  });
+
+  it("has the same values as Parquet for as many tokens as a correction can state", async () => {
+    const [step] = (await gateway.steps.list(january)).data;
+    const [charge] = step === undefined ? [] : [...chargesOf(step)];
+    if (charge === undefined) throw new Error("No charges.");
+    const quantity = Number.MAX_SAFE_INTEGER;
+    const listCost = BigInt(quantity) * BigInt(quantity);
+    const charges = [quantity, -quantity].map((some) => ({ ...charge, quantity: some, listCost }));
+    async function* most(): AsyncGenerator<readonly Charge[]> {
+      yield charges;
+    }
+    const names = new Set(["ConsumedQuantity", "ListCost", "PricingQuantity"]);
+    const lines = parsed(await text(Readable.from(csvFile(most()))));
+    const values = await valuesOf(await arrayBuffer(Readable.from(parquetFile(most()))), names);
+    for (const name of names) {
+      const column = focusColumns.findIndex((each) => each.name === name);
+      expect(values.map((row) => row[column])).toEqual(
+        lines.map((row) => String(amount(row[name]))),
+      );
+    }
   });
 
   it("lets other work go on between the columns of a Parquet row group", async () => {
@@ -277,11 +281,34 @@ function whole(count: number | undefined): bigint {
   return BigInt(count ?? -1) * 10n ** 15n;
 }
 
+/** The values of a row, with decimals as whole numbers. */
+function wholeValues(row: Row, decimals: ReadonlySet<string>): readonly string[] {
+  return Object.entries(row).map(([name, value]) =>
+    decimals.has(name) && value !== "" ? String(amount(value)) : value,
+  );
+}
+
+/** The rows of a Parquet file as `wholeValues` shows those of a CSV file. */
+async function valuesOf(
+  file: ArrayBuffer,
+  decimals: ReadonlySet<string>,
+): Promise<readonly (readonly string[])[]> {
+  const metadata = parquetMetadata(file);
+  // The reader turns decimals into floats, so it gets them as bytes.
+  const schema = metadata.schema.map(({ converted_type: type, ...element }) =>
+    type === undefined || type === "DECIMAL" ? element : { ...element, converted_type: type },
+  );
+  const read = await parquetReadObjects({ file, metadata: { ...metadata, schema }, utf8: false });
+  return read.map((row) =>
+    Object.entries(row).map(([name, value]) => plain(value, decimals.has(name))),
+  );
+}
+
 /** A value of a Parquet file as the CSV file writes it, and the whole number of a decimal. */
 function plain(value: unknown, isDecimal: boolean): string {
   if (value === null || value === undefined) return "";
   if (value instanceof Date) return value.toISOString().replace(".000", "");
   if (isDecimal && value instanceof Uint8Array)
-    return String(BigInt.asIntN(96, BigInt(`0x${Buffer.from(value).toString("hex")}`)));
+    return String(BigInt.asIntN(128, BigInt(`0x${Buffer.from(value).toString("hex")}`)));
   return typeof value === "string" && /^(?!-\d)[=+@-]/.test(value) ? `'${value}` : String(value);
 }
