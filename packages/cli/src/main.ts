@@ -66,6 +66,7 @@ export function createProgram(): Command {
         "administer a remote gateway through the admin API at this URL",
       ).env("TOLLGATE_URL"),
     )
+    .on("option:url", rejectEmptyUrl)
     .option("--token-file <file>", "the file of its token (default: TOLLGATE_TOKEN)")
     .option("--insecure", "send the token over http, where others can read it")
     .option("--actor <name>", "the name recorded with a change (default: cli; not with --url)")
@@ -93,6 +94,11 @@ export function createProgram(): Command {
   rejectSecondValues(program);
   defineHelp(program);
   return program;
+}
+
+/** The command would work on the gateway of this machine, if a script has forgotten to set a variable. */
+function rejectEmptyUrl(url: string): void {
+  if (url === "") throw new CommandError("--url is empty", 2);
 }
 
 /** Commander's own `help` would ignore a second word, and print everything for an unknown one without naming it. */

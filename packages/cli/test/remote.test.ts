@@ -294,6 +294,7 @@ describe("a URL", () => {
     [1, ["keys"], { ...valid, TOLLGATE_URL: "localhost:80" }, "`url` must be where the admin API"],
     [1, ["keys"], { ...valid, TOLLGATE_URL: "http://ops.example" }, "`url` must be https"],
     [1, ["budgets", "get", ".."], valid, "`id` can't be sent in a path"],
+    [2, ["keys", "--url", ""], {}, "--url is empty"],
     [2, ["keys", "--insecure"], {}, "--insecure requires --url or TOLLGATE_URL"],
     [1, ["keys"], valid, "The admin API didn't answer"],
     [1, ["keys"], { ...valid, TOLLGATE_URL: "http://127.0.0.1:2" }, "(connect ECONNREFUSED 127"],
