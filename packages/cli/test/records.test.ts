@@ -22,7 +22,7 @@ beforeAll(async () => {
   const answer = { reasoning: "Let me look.", text: ["Ninety ", "days."] };
   provider.fail(cut, { afterEvents: 3, answer });
   const messages = [
-    { role: "system", content: "Quote the handbook." },
+    { role: "system", content: "Quote the handbook.\n\nBe brief." },
     { role: "user", content: "How long?" },
   ];
   const metadata = { ticket: "T-17" };
@@ -66,8 +66,8 @@ describe("the records on the command line", { timeout: 60_000 }, () => {
     expect(output).toMatch(/^id +\S+\nsession +\S+\noutcome +failed\n/);
     expect(output).toContain(
       [
-        "instructions:\n  Quote the handbook.",
-        "input:\n  system     Quote the handbook.\n  user       How long?",
+        "instructions:\n  Quote the handbook.\n  \n  Be brief.",
+        "input:\n  system     Quote the handbook.\\u{a}\\u{a}Be brief.\n  user       How long?",
         "reasoning:\n  Let me look.",
         "answer:\n  assistant  Ninety \n",
       ].join("\n\n"),

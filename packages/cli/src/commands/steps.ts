@@ -18,7 +18,7 @@ import {
   seriesCommand,
   summarizeCommand,
 } from "../summarize-command.ts";
-import { type Column, formatRecord, printable } from "../table.ts";
+import { type Column, escaped, formatRecord } from "../table.ts";
 import { usd } from "../usd.ts";
 import { defineCorrection } from "./correct-step.ts";
 import { defineRepricing } from "./reprice-steps.ts";
@@ -99,9 +99,9 @@ function contentText({ missing, ...content }: StepContent): string {
   };
   return [
     formatRecord({ id: content.id, session: content.sessionId, outcome: content.outcome }),
-    part("instructions", content.instructions?.split("\n").map(printable)),
+    part("instructions", content.instructions?.split("\n").map(escaped)),
     part("input", content.input?.map(messageText)),
-    part("reasoning", content.reasoning?.split("\n").map(printable)),
+    part("reasoning", content.reasoning?.split("\n").map(escaped)),
     part("answer", content.answer?.map(messageText)),
   ].join("\n\n");
 }
