@@ -43,9 +43,12 @@ export async function main(argv: readonly string[]): Promise<void> {
   }
 }
 
-/** A reader such as `head` can close the pipe early. Any other failure loses output, such as a secret or part of an export. */
-function endOutput(error: Error): never {
-  if ("code" in error && error.code === "EPIPE") process.exit();
+/**
+ * A reader such as `head` can close the pipe early: the command goes on, and a server serves. Any other failure loses output,
+ * such as a secret or part of an export.
+ */
+function endOutput(error: Error): void {
+  if ("code" in error && error.code === "EPIPE") return;
   process.stderr.write(`error: can't write to standard output: ${messageOf(error)}\n`);
   process.exit(1);
 }

@@ -27,10 +27,11 @@ export function temporaryFolder(): string {
   return folder;
 }
 
-function launch(
+/** Starts a command. */
+export function launch(
   folder: string,
   words: readonly string[],
-  environment: Readonly<Record<string, string>>,
+  environment: Readonly<Record<string, string>> = {},
   input: "ignore" | "pipe" = "ignore",
   into: number | "pipe" = "pipe",
 ): ChildProcess {

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
-import { connect } from "node:net";
+import { once } from "node:events";
+import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -7,6 +8,7 @@ import { describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import {
   chat,
+  launch,
   pacedConfiguration,
   run,
   runJson,
@@ -112,6 +114,23 @@ it("keeps serving when nobody reads its log any more", async () => {
   expect((await chat(served.url, { secret, text: "served" })).status).toBe(200);
   served.child.kill("SIGTERM");
   expect(await served.exited).toBe(0);
+});
+
+it("serves although nobody reads what it prints", async () => {
+  const probe = createServer().listen(0, "127.0.0.1");
+  await once(probe, "listening");
+  const { port } = Object(probe.address());
+  await new Promise((resolve) => probe.close(resolve));
+  const child = launch(temporaryFolder(), ["serve", "--port", String(port)]);
+  child.stdout?.destroy();
+  const ended = once(child, "exit");
+  const health = async () => (await fetch(`http://127.0.0.1:${port}/healthz`)).status;
+  await vi.waitFor(async () => expect(await health()).toBe(200), 15_000);
+  // Listening comes before the announcement.
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  expect(await health()).toBe(200);
+  child.kill("SIGTERM");
+  expect(await ended).toEqual([0, null]);
 });
 
 describe("npm start", () => {
