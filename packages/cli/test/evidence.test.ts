@@ -50,6 +50,11 @@ describe("the commands for evidence", { timeout: 60_000 }, () => {
     const verified = await evidence("verify", "--key", key.trim(), "--anchor", anchor);
     expect(verified).toMatchObject({ code: 0, errors: "" });
     expect(verified.output).toMatch(/\nacme +2 +2 +1\b/);
+    const later = await evidence("anchor", "--organization", "acme");
+    writeFileSync(anchor, anchored.output + later.output);
+    expect(await evidence("verify", "--anchor", anchor)).toMatchObject({
+      ...{ code: 0, output: expect.stringMatching(/\nacme +2 +2 +2\b/), errors: "" },
+    });
     const { output } = await evidence("verify", "--organization", "acme", "--json");
     expect(JSON.parse(output)).toEqual({
       data: [{ organizationId: "acme", size: 2, checkpoints: 2, anchors: 0, problem: null }],
@@ -71,6 +76,18 @@ describe("the commands for evidence", { timeout: 60_000 }, () => {
     expect(await evidence("verify", "--anchor", join(folder, "none.txt"))).toMatchObject({
       code: 1,
       errors: expect.stringContaining("can't be read (ENOENT)"),
+    });
+  });
+
+  it.each([
+    ["is empty", "\n", "has no note"],
+    ["is too long to be read whole", "x".repeat(1_048_577), "is too long"],
+    ["has a note of an unknown log", "gateway.example/organizations/x\n", "was not found"],
+  ])("fail with an anchor file that %s", async (_, notes, problem) => {
+    const file = join(folder, "wrong.txt");
+    writeFileSync(file, notes);
+    expect(await evidence("verify", "--anchor", file)).toMatchObject({
+      ...{ code: 1, output: "", errors: expect.stringContaining(problem) },
     });
   });
 

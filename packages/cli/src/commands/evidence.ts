@@ -31,7 +31,11 @@ export function defineEvidence(program: Command): void {
       "a public key whose signatures count (repeatable; default: the configured one)",
       repeated,
     )
-    .option("--anchor <file>", "a note that was kept outside the database (repeatable)", repeated)
+    .option(
+      "--anchor <file>",
+      "a file of notes that were kept outside the database (repeatable)",
+      repeated,
+    )
     .action(verify);
   noun
     .command("anchor")
@@ -52,7 +56,7 @@ interface VerifyOptions {
 
 async function verify(_options: unknown, command: Command): Promise<void> {
   const { organization, key, anchor: files = [] } = optionsOf<VerifyOptions>(command);
-  const anchors = await Promise.all(files.map(noteIn));
+  const anchors = (await Promise.all(files.map(notesIn))).flat();
   await withGateway(command, async (gateway) => {
     if (key === undefined && gateway.evidence.verificationKey === null)
       throw new CommandError("verifying needs a public key: pass --key, or configure `evidence`");
@@ -91,12 +95,17 @@ async function showKey(_options: unknown, command: Command): Promise<void> {
   });
 }
 
-const maxNoteBytes = 65_536;
+const maxAnchorBytes = 1_048_576;
 
-async function noteIn(file: string): Promise<string> {
-  const bytes = await readBounded(file, maxNoteBytes).catch((thrown: unknown) => {
+/** The notes in a file, each of which ends with its signatures. */
+async function notesIn(file: string): Promise<readonly string[]> {
+  const bytes = await readBounded(file, maxAnchorBytes).catch((thrown: unknown) => {
     const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : "unknown";
     throw new CommandError(`the anchor ${file} can't be read (${code})`);
   });
-  return bytes.toString();
+  if (bytes.length > maxAnchorBytes) throw new CommandError(`the anchor ${file} is too long`);
+  const parts = bytes.toString().split(/(?<=^\u2014 .*\n)(?!\u2014 )/mu);
+  const notes = parts.map((part) => part.trimStart()).filter((part) => part !== "");
+  if (notes.length === 0) throw new CommandError(`the anchor ${file} has no note`);
+  return notes;
 }
