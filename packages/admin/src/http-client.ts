@@ -246,6 +246,12 @@ async function errorOf(response: Response): Promise<GatewayError> {
   const { status } = response;
   const { code, message, param } = value?.error ?? {};
   const isKnown = message !== undefined && isErrorCode(code);
+  // Servers and proxies bound the head of a request before the admin API sees it.
+  if (!isKnown && (status === 414 || status === 431))
+    return new GatewayError(
+      "request_too_large",
+      "The parameters are too long for a URL: name fewer of them.",
+    );
   // A proxy answers so for an admin API that it can't reach, or that takes too long.
   if (!isKnown && status >= 500)
     return cannotReach(new Error(`something in its place answered with status ${status}`));

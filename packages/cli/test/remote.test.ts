@@ -272,6 +272,18 @@ describe("a command at a URL", () => {
     expect(lines).toHaveLength(1_051);
   });
 
+  it("says that a filter is too long for a URL", async () => {
+    const users = Array.from({ length: 900 }, (_, at) => [
+      "--user",
+      `a-user-with-the-number-${at}`,
+    ]);
+    const { code, errors } = await remote(["steps", ...users.flat()]);
+    expect([code, errors]).toEqual([
+      1,
+      "error: The parameters are too long for a URL: name fewer of them.\n",
+    ]);
+  });
+
   it("takes the token from a file, and the URL from an option", async () => {
     const file = join(folder, "token");
     writeFileSync(file, `${adminToken}\n`);
