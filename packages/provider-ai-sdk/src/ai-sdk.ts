@@ -46,7 +46,8 @@ import { invalidAnswer, notSent, rejected, transportFailure } from "./failures.t
 import { callModel, callOptions, type ModelCall, type Part } from "./model-call.ts";
 import type { AiSdkModel, AiSdkOptions, AiSdkSource, Connect } from "./options.ts";
 import { orderFor } from "./prompt.ts";
-import { settingsOf, withinLimit } from "./settings.ts";
+import { settingsOf } from "./settings.ts";
+import { settingsFor } from "./thinking.ts";
 import { statusFailure } from "./upstream-error.ts";
 
 // A call's own signal ends it much earlier. This applies if the caller set no limit.
@@ -171,7 +172,7 @@ interface FoundModel<Answer> {
 }
 
 function completing(
-  { upstreamName: name }: SentCall,
+  { upstreamName: name, request }: ProviderCall,
   given: ModelCall,
 ): Asking<AsyncIterator<Part>> {
   return {
@@ -181,10 +182,11 @@ function completing(
       const { provider, specificationVersion } = model;
       // The older version has no reasoning effort.
       const isOlder = specificationVersion !== "v4";
+      const named = { provider, name, isOlder, hasMessages: "messages" in source };
       const modelCall = {
         ...given,
         messages: orderFor(provider, given.messages),
-        settings: withinLimit(given.settings, { provider, name, isOlder }),
+        settings: settingsFor(named, given.settings, request),
       };
       const sent = (): object => {
         const { abortSignal: _, ...options } = callOptions(modelCall);

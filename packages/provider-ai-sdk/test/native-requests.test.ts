@@ -1,3 +1,5 @@
+import { createAmazonBedrock } from "@ai-sdk/amazon-bedrock";
+import { createAnthropic } from "@ai-sdk/anthropic";
 import type { CompletionRequest, ToolCall } from "@tollgate/core/provider";
 import { describe, expect, it } from "vitest";
 import type { AiSdkOptions, Connect } from "../src/index.ts";
@@ -153,51 +155,58 @@ describe("the same request", () => {
   });
 });
 
-describe("the output limit of a model that thinks", () => {
-  const limited: CompletionRequest = {
-    messages: [{ role: "user", content: "Hi" }],
-    reasoningEffort: "high",
-    maxOutputTokens: 5_000,
-  };
+interface Limited {
+  readonly options?: AiSdkOptions;
+  readonly upstreamName?: string;
+  readonly connect?: (url: string) => Connect;
+}
 
-  async function limitAt(
-    vendor: "anthropic" | "bedrock",
-    over: Partial<CompletionRequest>,
-    options: AiSdkOptions = {},
-    upstreamName?: string,
-  ) {
-    const isBedrock = vendor === "bedrock";
-    const { upstream, thrown } = await callUpstream(
-      isBedrock ? bedrock : anthropic.connect,
-      ({ send }) =>
-        send(
-          answer("application/json", isBedrock ? bedrockPlain : anthropic.fixtures.text.plain.body),
-        ),
-      {
-        request: { ...limited, ...over },
-        upstreamName:
-          upstreamName ??
-          (isBedrock ? "us.anthropic.claude-sonnet-4-5-20250929-v1:0" : "claude-sonnet-4-5"),
-        stream: false,
-      },
-      options,
-    );
-    const body = JSON.parse(upstream.requests[0]?.body ?? "null");
-    return { body, thrown };
-  }
+/** The body of a request with an output limit. */
+async function limitAt(
+  vendor: "anthropic" | "bedrock",
+  over: Partial<CompletionRequest>,
+  { options = {}, ...given }: Limited = {},
+) {
+  const [connect, name, plain] =
+    vendor === "bedrock"
+      ? [bedrock, "us.anthropic.claude-sonnet-4-5-20250929-v1:0", bedrockPlain]
+      : [anthropic.connect, "claude-sonnet-4-5", anthropic.fixtures.text.plain.body];
+  const { upstream, thrown } = await callUpstream(
+    given.connect ?? connect,
+    ({ send }) => send(answer("application/json", plain)),
+    {
+      request: { messages: [{ role: "user", content: "Hi" }], maxOutputTokens: 5_000, ...over },
+      upstreamName: given.upstreamName ?? name,
+      stream: false,
+    },
+    options,
+  );
+  const body = JSON.parse(upstream.requests[0]?.body ?? "null");
+  return { body, thrown };
+}
+
+/** Anthropic's provider under a name of the operator's. */
+const named =
+  (name: string) =>
+  (url: string): Connect =>
+  ({ fetch, credential }) =>
+    createAnthropic({ name, apiKey: credential, fetch, baseURL: `${url}/v1` });
+
+describe("the output limit of a model that thinks", () => {
+  const high = { reasoningEffort: "high" };
 
   it("includes the budget", async () => {
     const thinking = { type: "enabled", budget_tokens: 4_000 };
-    const { body } = await limitAt("anthropic", {});
+    const { body } = await limitAt("anthropic", high);
     expect(body).toMatchObject({ max_tokens: 5_000, thinking });
-    expect((await limitAt("bedrock", {})).body).toMatchObject({
+    expect((await limitAt("bedrock", high)).body).toMatchObject({
       inferenceConfig: { maxTokens: 5_000 },
       additionalModelRequestFields: { thinking },
     });
   });
 
   it("is kept by Nova, with a medium effort for a higher one", async () => {
-    const { body } = await limitAt("bedrock", {}, {}, "us.amazon.nova-2-lite-v1:0");
+    const { body } = await limitAt("bedrock", high, { upstreamName: "us.amazon.nova-2-lite-v1:0" });
     expect(body).toMatchObject({
       inferenceConfig: { maxTokens: 5_000 },
       additionalModelRequestFields: { reasoningConfig: { maxReasoningEffort: "medium" } },
@@ -205,13 +214,17 @@ describe("the output limit of a model that thinks", () => {
   });
 
   it("leaves room to answer if the limit is larger than the model's own", async () => {
-    const { body } = await limitAt("anthropic", { maxOutputTokens: 64_000 }, {}, "claude-opus-4-1");
+    const { body } = await limitAt(
+      "anthropic",
+      { ...high, maxOutputTokens: 64_000 },
+      { upstreamName: "claude-opus-4-1" },
+    );
     expect(body.max_tokens).toBe(32_000);
     expect(body.thinking.budget_tokens).toBeLessThan(32_000);
   });
 
   it("includes the budget of a model that the AI SDK doesn't know", async () => {
-    const { body } = await limitAt("anthropic", {}, {}, "production");
+    const { body } = await limitAt("anthropic", high, { upstreamName: "production" });
     expect(body).toMatchObject({
       max_tokens: 5_000,
       thinking: { type: "enabled", budget_tokens: 4_000 },
@@ -220,7 +233,7 @@ describe("the output limit of a model that thinks", () => {
 
   it("is left to a configured effort", async () => {
     const options: AiSdkOptions = { providerOptions: () => ({ anthropic: { effort: "low" } }) };
-    const { body } = await limitAt("anthropic", {}, options, "claude-opus-4-5");
+    const { body } = await limitAt("anthropic", high, { options, upstreamName: "claude-opus-4-5" });
     expect(body).toMatchObject({ max_tokens: 5_000, output_config: { effort: "low" } });
     expect(body.thinking).toBeUndefined();
   });
@@ -231,8 +244,11 @@ describe("the output limit of a model that thinks", () => {
   ])("is kept by Nova with a configured effort of %s", async (given, sent) => {
     const reasoningConfig = { type: "enabled", maxReasoningEffort: given };
     const options = { providerOptions: () => ({ amazonBedrock: { reasoningConfig } }) };
-    const over = { maxOutputTokens: 1_000 };
-    const { body } = await limitAt("bedrock", over, options, "us.amazon.nova-2-lite-v1:0");
+    const over = { ...high, maxOutputTokens: 1_000 };
+    const { body } = await limitAt("bedrock", over, {
+      options,
+      upstreamName: "us.amazon.nova-2-lite-v1:0",
+    });
     expect(body).toMatchObject({
       inferenceConfig: { maxTokens: 1_000 },
       additionalModelRequestFields: { reasoningConfig: { maxReasoningEffort: sent } },
@@ -242,7 +258,7 @@ describe("the output limit of a model that thinks", () => {
   it("includes the budget that Bedrock computes for a configured option without one", async () => {
     const reasoningConfig = { type: "enabled" };
     const options = { providerOptions: () => ({ bedrock: { reasoningConfig } }) };
-    const { body } = await limitAt("bedrock", {}, options);
+    const { body } = await limitAt("bedrock", high, { options });
     expect(body).toMatchObject({
       inferenceConfig: { maxTokens: 5_000 },
       additionalModelRequestFields: { thinking: { type: "enabled", budget_tokens: 4_000 } },
@@ -250,7 +266,7 @@ describe("the output limit of a model that thinks", () => {
   });
 
   it("leaves no thinking if the smallest budget doesn't fit", async () => {
-    const { body } = await limitAt("anthropic", { maxOutputTokens: 1_024 });
+    const { body } = await limitAt("anthropic", { ...high, maxOutputTokens: 1_024 });
     expect(body).toMatchObject({ max_tokens: 1_024 });
     expect(body.thinking).toBeUndefined();
   });
@@ -258,11 +274,101 @@ describe("the output limit of a model that thinks", () => {
   it("includes a budget of the configured options, which must fit", async () => {
     const thinking = { type: "enabled", budgetTokens: 2_000 };
     const options: AiSdkOptions = { providerOptions: () => ({ anthropic: { thinking } }) };
-    const { body } = await limitAt("anthropic", {}, options);
+    const { body } = await limitAt("anthropic", high, { options });
     expect(body).toMatchObject({ max_tokens: 5_000, thinking: { budget_tokens: 2_000 } });
-    const tight = await limitAt("anthropic", { maxOutputTokens: 2_000 }, options);
+    const tight = await limitAt("anthropic", { ...high, maxOutputTokens: 2_000 }, { options });
     expect(tight.body).toBeNull();
     expect(tight.thrown).toMatchObject({ status: 400, param: "max_tokens" });
+  });
+
+  it.each([
+    ["acme", "claude-sonnet-4-5"],
+    ["minimax.messages", "MiniMax-M2.7"],
+  ])("includes the budget of a provider with the name %s", async (name, upstreamName) => {
+    const { body } = await limitAt("anthropic", high, { connect: named(name), upstreamName });
+    expect(body).toMatchObject({ max_tokens: 5_000, thinking: { budget_tokens: 4_000 } });
+  });
+
+  it("includes a budget that is configured under the provider's own name", async () => {
+    const thinking = { type: "enabled", budgetTokens: 2_000 };
+    for (const [provider, name] of [
+      ["acme", "acme"],
+      ["googleVertex.anthropic.messages", "vertex"],
+    ] as const) {
+      const options = { providerOptions: () => ({ anthropic: {}, [name]: { thinking } }) };
+      const { body } = await limitAt("anthropic", high, { options, connect: named(provider) });
+      expect(body).toMatchObject({ max_tokens: 5_000, thinking: { budget_tokens: 2_000 } });
+    }
+  });
+
+  it("is kept by a profile of Bedrock that the AI SDK treats as Claude", async () => {
+    const profile = "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc";
+    const connect =
+      (url: string): Connect =>
+      ({ fetch, credential }) =>
+        createAmazonBedrock({ apiKey: credential, fetch, region: "us-east-1", baseURL: url })(
+          profile,
+          { modelFamily: "anthropic" },
+        );
+    const { body } = await limitAt("bedrock", high, { connect, upstreamName: profile });
+    expect(body).toMatchObject({ inferenceConfig: { maxTokens: 5_000 } });
+    expect(body).not.toHaveProperty("additionalModelRequestFields");
+  });
+});
+
+describe("thinking of Claude as a client of the Messages API asks for it", () => {
+  const effort = { reasoningEffort: "low", anthropic: { effort: "low" } };
+  const disabled = { thinking: { type: "disabled" } } as const;
+  const budget = { thinking: { type: "enabled", budgetTokens: 1_500 } } as const;
+
+  it("isn't turned on by an effort alone", async () => {
+    for (const upstreamName of ["claude-opus-4-5", "claude-sonnet-5"]) {
+      const { body } = await limitAt("anthropic", effort, { upstreamName });
+      expect(body).toMatchObject({ max_tokens: 5_000, output_config: { effort: "low" } });
+      expect(body).not.toHaveProperty("thinking");
+    }
+    const upstreamName = "us.anthropic.claude-opus-4-6-v1:0";
+    const { body } = await limitAt("bedrock", effort, { upstreamName });
+    expect(body.additionalModelRequestFields).toEqual({ output_config: { effort: "low" } });
+  });
+
+  it("stays off, with and without an effort", async () => {
+    const upstreamName = "claude-sonnet-5";
+    for (const over of [disabled, { ...effort, ...disabled }]) {
+      const { body } = await limitAt("anthropic", over, { upstreamName });
+      expect(body.thinking).toEqual(disabled.thinking);
+    }
+  });
+
+  it("has the client's own budget, which the limit includes", async () => {
+    const thinking = { type: "enabled", budget_tokens: 1_500 };
+    const { body } = await limitAt("anthropic", budget);
+    expect(body).toMatchObject({ max_tokens: 5_000, thinking });
+    expect(body).not.toHaveProperty("output_config");
+    expect((await limitAt("bedrock", budget)).body).toMatchObject({
+      inferenceConfig: { maxTokens: 5_000 },
+      additionalModelRequestFields: { thinking },
+    });
+    const lowered = await limitAt("anthropic", { ...budget, maxOutputTokens: 1_200 });
+    expect(lowered.body).toMatchObject({ max_tokens: 1_200, thinking: { budget_tokens: 1_199 } });
+    const tooLow = await limitAt("anthropic", { ...budget, maxOutputTokens: 1_000 });
+    expect(tooLow.body.max_tokens).toBe(1_000);
+    expect(tooLow.body).not.toHaveProperty("thinking");
+  });
+
+  it("is adaptive, at an effort like the budget, for models without budgets", async () => {
+    for (const over of [budget, { thinking: { type: "adaptive" } } as const]) {
+      const { body } = await limitAt("anthropic", over, { upstreamName: "claude-opus-5-5" });
+      expect(body).toMatchObject({ max_tokens: 5_000, thinking: { type: "adaptive" } });
+      expect(body.output_config).toEqual(over === budget ? { effort: "low" } : undefined);
+    }
+  });
+
+  it("is left to configured options", async () => {
+    const thinking = { type: "enabled", budgetTokens: 2_000 };
+    const options: AiSdkOptions = { providerOptions: () => ({ anthropic: { thinking } }) };
+    const { body } = await limitAt("anthropic", disabled, { options });
+    expect(body).toMatchObject({ max_tokens: 5_000, thinking: { budget_tokens: 2_000 } });
   });
 });
 

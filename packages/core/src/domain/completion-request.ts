@@ -35,7 +35,7 @@ export interface Thinking {
   readonly display?: "summarized" | "omitted";
 }
 
-/** Members that only Anthropic's own API understands. Every other provider ignores them. */
+/** Members that only Anthropic's own API understands. Other providers may ignore them. */
 export interface AnthropicOptions {
   /** Names for its `anthropic-beta` header, from a closed list. */
   readonly betas?: readonly string[];
