@@ -2,6 +2,8 @@ import type { JSONObject } from "@ai-sdk/provider";
 import { describe, expect, it } from "vitest";
 import { usageReport } from "./usage-report.ts";
 
+const both = { cachedTokens: 64, cacheWriteTokens: 32 };
+const written = { cachedTokens: 0, cacheWriteTokens: 32 };
 const output = { total: 400, text: 400, reasoning: undefined };
 
 describe("usage as the AI SDK reports it", () => {
@@ -30,6 +32,23 @@ describe("usage as the AI SDK reports it", () => {
       completionTokens: 400,
       cachedTokens: 90,
       serviceTier: "flex",
+    });
+  });
+
+  it.each([
+    ["DeepSeek's", { prompt_cache_hit_tokens: 64 }, { cachedTokens: 64 }],
+    ["Moonshot's", { cached_tokens: 64 }, { cachedTokens: 64 }],
+    ["Anthropic's", { cache_read_input_tokens: 64, cache_creation_input_tokens: 32 }, both],
+    ["OpenRouter's", { prompt_tokens_details: { cache_write_tokens: 32 } }, written],
+    ["Qwen's", { prompt_tokens_details: { cache_creation_input_tokens: 32 } }, written],
+    ["DeepSeek's", { prompt_cache_hit_tokens: 101 }, { cachedTokens: 0 }],
+  ])("has %s cache tokens %j in the raw usage", (_, raw, expected) => {
+    // As the AI SDK's provider for any OpenAI-compatible upstream gives them.
+    const inputTokens = { total: 100, noCache: 100, cacheRead: 0, cacheWrite: undefined };
+    expect(usageReport({ inputTokens, outputTokens: output, raw })).toEqual({
+      promptTokens: 100,
+      completionTokens: 400,
+      ...expected,
     });
   });
 

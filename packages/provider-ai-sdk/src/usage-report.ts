@@ -19,9 +19,12 @@ export function usageReport(
 ): UsageReport | null {
   const promptTokens = count(inputTokens.total);
   const completionTokens = withReasoning(outputTokens, promptTokens, raw);
-  const cachedTokens = part(inputTokens.cacheRead, promptTokens);
+  const rawCache = rawCacheOf(raw);
+  const cachedTokens =
+    part(inputTokens.cacheRead || rawCache.read, promptTokens) ??
+    part(inputTokens.cacheRead, promptTokens);
   const uncached = promptTokens === undefined ? undefined : promptTokens - (cachedTokens ?? 0);
-  const cacheWriteTokens = part(inputTokens.cacheWrite, uncached);
+  const cacheWriteTokens = part(inputTokens.cacheWrite ?? rawCache.written, uncached);
   const { cache_creation } = raw;
   const written1h = isObject(cache_creation)
     ? cache_creation["ephemeral_1h_input_tokens"]
@@ -43,6 +46,22 @@ export function usageReport(
   } satisfies Readonly<Record<keyof UsageReport, number | string | undefined>>;
   const reported = Object.entries(report).filter(([, figure]) => figure !== undefined);
   return reported.length === 0 ? null : Object.fromEntries(reported);
+}
+
+/**
+ * Cache reads and writes in the raw usage. The AI SDK's provider for any OpenAI-compatible upstream finds reads under one
+ * name only, and no writes.
+ */
+function rawCacheOf(raw: NonNullable<LanguageModelV4Usage["raw"]>) {
+  const details = raw["prompt_tokens_details"];
+  const given = isObject(details) ? details : {};
+  return {
+    read: raw["prompt_cache_hit_tokens"] ?? raw["cached_tokens"] ?? raw["cache_read_input_tokens"],
+    written:
+      given["cache_write_tokens"] ??
+      given["cache_creation_input_tokens"] ??
+      raw["cache_creation_input_tokens"],
+  };
 }
 
 /**
