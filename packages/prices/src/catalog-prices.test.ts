@@ -115,6 +115,12 @@ describe("the facts about a model", () => {
     ["house/anthropic/claude-sonnet-4-5-20250929", 64_000, true],
     ["google/google/gemini-2.5-pro", 65_536, true],
     ["openai/openai/gpt-4.1", 32_768, false],
+    ["openai/openai/gpt-6-sol-2026-09-22", 128_000, true],
+    ["groq/openai/gpt-oss-120b", null, true],
+    ["anthropic/anthropic/claude-sonnet-4-6", 128_000, true],
+    ["google/google/gemini-3.8-flash", 65_536, true],
+    ["xai/x-ai/grok-4.6", null, true],
+    ["zai/zai/glm-5.3", 131_072, true],
   ])("%s", (id, maxOutputTokens, reasons) => {
     expect(factsOf(id)).toEqual({ maxOutputTokens, reasons });
   });

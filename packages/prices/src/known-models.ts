@@ -3,11 +3,15 @@
  * that differs from its entry.
  *
  * Output limits and whether a model reasons: models.dev as of @mariozechner/pi-ai 0.73.1, and OpenAI's model pages as of
- * gpt-tokenizer 4.0.0, newer Claude models as of @ai-sdk/anthropic 4.0.105; read on 2026-11-22. Limits as
- * large as the model's whole context are left out, because no prompt would fit next to them.
+ * gpt-tokenizer 4.0.0, newer Claude models as of @ai-sdk/anthropic 4.0.105; read on 2026-11-22. Models since then:
+ * models.dev as of @earendil-works/pi-ai 1.6.0, read on 2026-11-28. A limit as large as the model's whole context is null,
+ * because no prompt would fit next to it. So is that of a model that hosts limit differently.
  */
 export const knownModels: Readonly<
-  Record<string, Readonly<Record<string, readonly [maxOutputTokens: number, reasons: boolean]>>>
+  Record<
+    string,
+    Readonly<Record<string, readonly [maxOutputTokens: number | null, reasons: boolean]>>
+  >
 > = {
   openai: {
     "chatgpt-4o-latest": [16_384, false],
@@ -46,8 +50,14 @@ export const knownModels: Readonly<
     "gpt-5.6-luna": [128_000, true],
     "gpt-5.6-sol": [128_000, true],
     "gpt-5.6-terra": [128_000, true],
+    "gpt-6-astra": [128_000, true],
+    "gpt-6-luna": [128_000, true],
+    "gpt-6-sol": [128_000, true],
     "gpt-audio": [16_384, false],
     "gpt-audio-mini": [16_384, false],
+    "gpt-oss-120b": [null, true],
+    "gpt-oss-20b": [null, true],
+    "gpt-oss-safeguard-20b": [null, true],
     o1: [100_000, true],
     "o1-mini": [65_536, true],
     "o1-preview": [32_768, true],
@@ -79,7 +89,7 @@ export const knownModels: Readonly<
     "claude-opus-5-5": [128_000, true],
     "claude-sonnet-4-0": [64_000, true],
     "claude-sonnet-4-5": [64_000, true],
-    "claude-sonnet-4-6": [64_000, true],
+    "claude-sonnet-4-6": [128_000, true],
     "claude-sonnet-5": [128_000, true],
   },
   google: {
@@ -95,11 +105,16 @@ export const knownModels: Readonly<
     "gemini-3-pro-preview": [64_000, true],
     "gemini-3.1-flash-lite": [65_536, true],
     "gemini-3.1-pro-preview": [65_536, true],
+    "gemini-3.5-flash": [65_536, true],
+    "gemini-3.5-flash-lite": [65_536, true],
+    "gemini-3.6-flash": [65_536, true],
+    "gemini-3.7-flash": [65_536, true],
+    "gemini-3.8-flash": [65_536, true],
     "gemini-live-2.5-flash": [8_000, true],
     "gemini-live-2.5-flash-preview-native-audio": [65_536, true],
     "gemma-3": [8_192, false],
-    "gemma-4-26b-a4b-it": [8_192, true],
-    "gemma-4-31b-it": [8_192, true],
+    "gemma-4-26b-a4b-it": [32_768, true],
+    "gemma-4-31b-it": [32_768, true],
   },
   deepseek: {
     "deepseek-v4-flash": [384_000, true],
@@ -122,17 +137,31 @@ export const knownModels: Readonly<
     "grok-4-1-fast-reasoning": [30_000, true],
     "grok-4-fast-non-reasoning": [30_000, false],
     "grok-4-fast-reasoning": [30_000, true],
+    "grok-4.20": [null, true],
+    "grok-4.20-multi-agent": [null, true],
     "grok-4.3": [30_000, true],
+    "grok-4.5": [null, true],
+    "grok-4.6": [null, true],
     "grok-code-fast-1": [10_000, true],
   },
   moonshotai: {
     "kimi-k2-0711-preview": [16_384, false],
+    "kimi-k2.5": [null, true],
+    "kimi-k2.6": [null, true],
+    "kimi-k2.7-code": [null, true],
+    "kimi-k2.7-code-highspeed": [null, true],
+    "kimi-k3": [null, true],
   },
   minimax: {
     "MiniMax-M2.7": [131_072, true],
     "MiniMax-M2.7-highspeed": [131_072, true],
+    "minimax-m3": [524_288, true],
   },
-  zai: {},
+  zai: {
+    "GLM-5.2": [131_072, true],
+    "GLM-5.3": [131_072, true],
+    "GLM-5.3-Flash": [131_072, true],
+  },
   groq: {
     "deepseek-r1-distill-llama-70b": [8_192, true],
     "llama-3.3-70b-versatile": [32_768, false],
