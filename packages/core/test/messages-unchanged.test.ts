@@ -124,6 +124,13 @@ describe("a conversation from the Messages API to Anthropic", () => {
     expect(body).not.toHaveProperty("thinking");
   });
 
+  it("asks for updates on the thinking if the client does", async () => {
+    const { upstream, calls } = await start();
+    const thinking = { type: "adaptive", display: "updates" };
+    await calls.create({ ...sent, thinking, model: "a/anthropic/claude", messages: first });
+    expect(upstream.requests[0]?.body["thinking"]).toEqual(thinking);
+  });
+
   it.each([true, false])("arrives byte for byte, with stream %s", async (stream) => {
     const { upstream, gateway, key, calls } = await start();
     const model = "a/anthropic/claude";

@@ -164,11 +164,12 @@ function writtenThinking(
   limit = Number.POSITIVE_INFINITY,
   { member, name }: OptionNames & NamedModel,
 ): JSONObject {
-  // Bedrock's provider doesn't know thinking between tools.
-  const isUnknown = member === "reasoningConfig" && thinking?.type === "between_tools";
-  if (thinking === undefined || isUnknown) return {};
+  // Bedrock's provider knows neither thinking between tools nor updates on thinking.
+  const isBedrock = member === "reasoningConfig";
+  if (thinking === undefined || (isBedrock && thinking.type === "between_tools")) return {};
   const { type, budgetTokens: asked, display } = thinking;
-  const shown = display === undefined ? {} : { display };
+  const isShown = display !== undefined && !(isBedrock && display === "updates");
+  const shown = isShown ? { display } : {};
   if (asked === undefined) return { type, ...shown };
   if (!knowsBudget(name)) return { type: "adaptive", ...shown };
   const budgetTokens = Math.min(asked, limit - 1);

@@ -364,6 +364,18 @@ describe("thinking of Claude as a client of the Messages API asks for it", () =>
     }
   });
 
+  it("is left out in forms that Bedrock's provider doesn't know", async () => {
+    const upstreamName = "us.anthropic.claude-opus-4-6-v1:0";
+    const asked = async (thinking: NonNullable<CompletionRequest["thinking"]>) => {
+      const { body } = await limitAt("bedrock", { thinking }, { upstreamName });
+      return body.additionalModelRequestFields;
+    };
+    expect(await asked({ type: "between_tools" })).toBeUndefined();
+    expect(await asked({ type: "adaptive", display: "updates" })).toEqual({
+      thinking: { type: "adaptive" },
+    });
+  });
+
   it("is left to configured options", async () => {
     const thinking = { type: "enabled", budgetTokens: 2_000 };
     const options: AiSdkOptions = { providerOptions: () => ({ anthropic: { thinking } }) };

@@ -31,8 +31,8 @@ export interface Thinking {
   readonly type: "enabled" | "adaptive" | "between_tools" | "disabled";
   /** The most tokens to think with, if enabled. They are part of `maxOutputTokens`. */
   readonly budgetTokens?: number;
-  /** Whether the answer has the text of the thinking. Default: the provider's. */
-  readonly display?: "summarized" | "omitted";
+  /** How the answer shows the thinking. Default: the provider's. */
+  readonly display?: "summarized" | "omitted" | "updates";
 }
 
 /** Members that only Anthropic's own API understands. Other providers may ignore them. */

@@ -102,7 +102,7 @@ function parallel(isDisabled: boolean | undefined): boolean | undefined {
   return isDisabled === undefined ? undefined : !isDisabled;
 }
 
-const display = { display: optional(oneOf("summarized", "omitted")) };
+const display = { display: optional(oneOf("summarized", "omitted", "updates")) };
 
 const thinking: Reader<Thinking> = variants("type", {
   enabled: object({
