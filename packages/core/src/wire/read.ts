@@ -47,6 +47,17 @@ export function withSchema<Value>(
   return Object.assign(read, { schema });
 }
 
+/** Reads the one supported value. Any other value of its type is unsupported. */
+export function only<const Value>(read: Reader<Value>, value: Value): Reader<Value> {
+  return withSchema(
+    (given, path, limits) => {
+      if (read(given, path, limits) !== value) throw unsupportedValue(`must be ${value}`, path);
+      return value;
+    },
+    () => ({ const: value }),
+  );
+}
+
 /** The schema of a reader's input; one that accepts anything if the reader has none. */
 export function schemaOf(read: Reader<unknown>): BodySchema {
   return read.schema?.() ?? {};

@@ -19,7 +19,7 @@ import {
 } from "../fields.ts";
 import { listOf, mapOf, textOr } from "../lists.ts";
 import { breakpointReaders } from "../provider-state.ts";
-import { mapped, type Reader, schemaOf, unsupportedValue, withSchema } from "../read.ts";
+import { mapped, only, type Reader, schemaOf, unsupportedValue, withSchema } from "../read.ts";
 import { flag, identifier, integer, number, oneOf, text } from "../scalars.ts";
 import { functionFields, jsonSchema, toolChoiceOr } from "../tools.ts";
 import { message } from "./message-schema.ts";
@@ -69,25 +69,6 @@ const responseFormat: Reader<ResponseFormat> = variants("type", {
 });
 
 const stop = textOr(text, listOf(text, { min: 1, max: () => 4 }));
-
-/** One answer per request, because a Session continues with exactly one message. */
-const one: Reader<number> = withSchema(
-  (value, path, limits) => {
-    if (integer(1)(value, path, limits) !== 1) throw unsupportedValue("must be 1", path);
-    return 1;
-  },
-  () => ({ const: 1 }),
-);
-
-const textOnly = listOf<string>(
-  withSchema(
-    (item, at, within) => {
-      if (text(item, at, within) !== "text") throw unsupportedValue("must be text", at);
-      return "text";
-    },
-    () => ({ const: "text" }),
-  ),
-);
 
 /** Another dialect's form of `reasoning_effort`, with a switch. Its other members aren't supported. */
 const reasoningFields = object({
@@ -156,12 +137,13 @@ export const chatCompletion = object({
   max_completion_tokens: renamed("maxCompletionTokens", optional(integer(1))),
   max_tokens: renamed("maxTokens", optional(integer(1))),
   stop: optional(stop),
-  n: ignored(one),
+  // A Session continues with exactly one message.
+  n: ignored(only(integer(1), 1)),
 
   store: optional(flag),
   ...labelFields,
   service_tier: renamed("serviceTier", optional(serviceTier(...chatTiers))),
-  modalities: ignored(textOnly),
+  modalities: ignored(listOf(only(text, "text"))),
 
   prediction: unsupported(),
   audio: unsupported(),

@@ -23,6 +23,7 @@ import { breakpointReaders, stateObject } from "../provider-state.ts";
 import {
   mapped,
   memberPath,
+  only,
   type Reader,
   schemaOf,
   unsupportedValue,
@@ -141,16 +142,6 @@ const serviceTier: Reader<string | undefined> = mapped(oneOf("auto", "standard_o
   tier === "auto" ? undefined : "default",
 );
 
-/** Fast mode is another model at another price. */
-const speed: Reader<string> = withSchema(
-  (value, path, limits) => {
-    if (identifier(value, path, limits) !== "standard")
-      throw unsupportedValue("must be standard", path);
-    return "standard";
-  },
-  () => ({ const: "standard" }),
-);
-
 const maxUserId = 512;
 
 /** The body of `POST /v1/messages`, by its fields. */
@@ -177,7 +168,8 @@ export const messagesRequest = object({
   service_tier: renamed("serviceTier", optional(serviceTier)),
   cache_control: renamed("cacheControl", optional(stateObject)),
   context_management: renamed("contextManagement", optional(stateObject)),
-  speed: ignored(speed),
+  // Fast mode is another model at another price.
+  speed: ignored(only(identifier, "standard")),
   diagnostics: ignored(anyObject),
 
   container: unsupported(),

@@ -20,7 +20,7 @@ import {
 } from "../fields.ts";
 import { listOf } from "../lists.ts";
 import { breakpointReaders } from "../provider-state.ts";
-import { mapped, type Reader, unsupportedValue, withSchema } from "../read.ts";
+import { mapped, only, type Reader, unsupportedValue, withSchema } from "../read.ts";
 import { content, flag, identifier, integer, oneOf, text } from "../scalars.ts";
 import { functionFields, jsonSchema, toolChoiceOr } from "../tools.ts";
 import { input } from "./item-schema.ts";
@@ -103,14 +103,6 @@ const include = listOf<string>(
   ),
 );
 
-const notInBackground: Reader<boolean> = withSchema(
-  (value, path, limits) => {
-    if (flag(value, path, limits)) throw unsupportedValue("must be false", path);
-    return false;
-  },
-  () => ({ const: false }),
-);
-
 /** The body of `POST /v1/responses` (section 2.5), by its fields. */
 export const responseRequest = object({
   model: required(text),
@@ -145,7 +137,7 @@ export const responseRequest = object({
   include: optional(include),
   client_metadata: ignored(anyObject),
 
-  background: ignored(notInBackground),
+  background: ignored(only(flag, false)),
   conversation: unsupported(),
   context_management: unsupported(),
   prompt: unsupported(),
