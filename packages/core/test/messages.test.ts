@@ -1,3 +1,4 @@
+import type Anthropic from "@anthropic-ai/sdk";
 import { definePolicy, permit } from "@tollgate/core/policy";
 import { type Provider, ProviderError } from "@tollgate/core/provider";
 import { memoryStore } from "@tollgate/store-memory";
@@ -756,7 +757,19 @@ describe("GET /v1/models for clients of the Messages API", () => {
     const get = (path: string) =>
       gateway.fetch(`http://in-process/v1/${path}`, { headers }).then((answer) => answer.json());
     const id = "test/tollgate/scripted";
-    const model = { type: "model", id, display_name: id, created_at: "1970-01-01T00:00:00Z" };
+    const model: Anthropic.ModelInfo = {
+      type: "model",
+      id,
+      display_name: id,
+      created_at: "1970-01-01T00:00:00Z",
+      lifecycle: "active",
+      deprecated_at: null,
+      retires_at: null,
+      line: null,
+      capabilities: null,
+      max_input_tokens: null,
+      max_tokens: null,
+    };
     const page = { data: [model], first_id: id, last_id: id, has_more: false };
     expect(await get("models")).toEqual(page);
     expect(await get(`models/${id}`)).toEqual(model);

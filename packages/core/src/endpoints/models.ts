@@ -43,9 +43,21 @@ function isForMessages({ headers }: GatewayRequest): boolean {
   return headers.get("anthropic-version") !== null;
 }
 
-/** A model in the form of the Messages API. The gateway knows no date, so it is the earliest. */
+/** A model in the form of the Messages API. Its dates, sizes and abilities are unknown, and its first date is the earliest. */
 function modelInfo(id: string): object {
-  return { type: "model", id, display_name: id, created_at: "1970-01-01T00:00:00Z" };
+  return {
+    type: "model",
+    id,
+    display_name: id,
+    created_at: "1970-01-01T00:00:00Z",
+    lifecycle: "active",
+    deprecated_at: null,
+    retires_at: null,
+    line: null,
+    capabilities: null,
+    max_input_tokens: null,
+    max_tokens: null,
+  };
 }
 
 /** GET /v1/models/{id}: a model that can be called, even if it isn't listed. The slashes of the id may be escaped. */
