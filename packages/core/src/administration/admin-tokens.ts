@@ -1,12 +1,13 @@
 import type { AdminToken } from "../domain/admin-token.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import { GatewayError, invalidArgument } from "../errors/gateway-error.ts";
+import { changeLeaf } from "../evidence/leaves.ts";
 import { requireClass } from "../identity/key-arguments.ts";
 import { createSecret, displayPrefix, isSecretForm, secretDigest } from "../identity/secret.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import { organizationOf } from "./budgets.ts";
-import { changeLeaf, reportChange } from "./changes.ts";
+import { reportChange } from "./changes.ts";
 import {
   asReplayed,
   createsSecret,

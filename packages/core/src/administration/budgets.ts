@@ -11,9 +11,10 @@ import type { Budget, BudgetCounter, BudgetRaise, CounterDrift } from "../domain
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import type { RateLimitScope } from "../domain/rate-limit.ts";
 import { GatewayError, invalidArgument } from "../errors/gateway-error.ts";
+import { changeLeaf } from "../evidence/leaves.ts";
 import { read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
-import { changeLeaf, reportChange } from "./changes.ts";
+import { reportChange } from "./changes.ts";
 import { etagOf, type IfMatch, requireMatch } from "./etag.ts";
 import { asReplayed, type Idempotent, idOfCreation, requireSame } from "./idempotency.ts";
 import type { WithActor } from "./keys.ts";

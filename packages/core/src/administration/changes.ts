@@ -2,7 +2,6 @@ import type { ChangeQuery } from "../contracts/repositories.ts";
 import { type ChangeKind, isChangeKind } from "../domain/change-kind.ts";
 import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
 import { listed, type OneOrMany } from "../domain/pattern.ts";
-import { createLeaf } from "../evidence/leaves.ts";
 import { filters, read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import { type ExportColumn, type ExportOptions, exportFile } from "./export.ts";
@@ -102,22 +101,6 @@ function toChangeRecord({ id, at, organizationId, kind, meta }: EvidenceLeaf): C
     subject: subjectOf(kind, facts),
     facts,
   };
-}
-
-interface OfActor {
-  readonly actor: string | undefined;
-}
-
-/** The leaf of a change that is made now. */
-export function changeLeaf(
-  { ids, clock }: Pick<GatewayContext, "ids" | "clock">,
-  { actor, ...place }: Pick<EvidenceLeaf, "kind" | "organizationId"> & OfActor,
-  facts: Parameters<typeof createLeaf>[1],
-): EvidenceLeaf {
-  return createLeaf(
-    { id: ids.uuid(), at: clock.now(), ...place },
-    { ...facts, actor: actor ?? null },
-  );
 }
 
 /** Reports a durable change to observers, by its leaf. */

@@ -2,9 +2,10 @@ import { type CredentialPlace, UnsealError } from "../connections/credential-sea
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import type { GatewayConnection, SealedConnection } from "../domain/gateway-connection.ts";
 import { GatewayError, invalidArgument } from "../errors/gateway-error.ts";
+import { changeLeaf } from "../evidence/leaves.ts";
 import { filters, read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
-import { changeLeaf, reportChange } from "./changes.ts";
+import { reportChange } from "./changes.ts";
 import { type IfMatch, requireMatch } from "./etag.ts";
 import type { WithActor } from "./keys.ts";
 import { type List, listOf, type Paging } from "./list.ts";

@@ -1,8 +1,9 @@
 import { highestClass, rankOf } from "../domain/data-class.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
+import { changeLeaf } from "../evidence/leaves.ts";
 import { requireClass } from "../identity/key-arguments.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
-import { changeLeaf, reportChange } from "./changes.ts";
+import { reportChange } from "./changes.ts";
 import type { WithActor } from "./keys.ts";
 import type { OrganizationScope } from "./tenant.ts";
 

@@ -10,6 +10,7 @@ import type { ApiKey, LeadingSystem } from "../domain/api-key.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import type { ModelAliases } from "../domain/model-id.ts";
 import { GatewayError, invalidArgument } from "../errors/gateway-error.ts";
+import { changeLeaf } from "../evidence/leaves.ts";
 import { higher, requireClass, requireClasses } from "../identity/key-arguments.ts";
 import type { NamedCaller } from "../identity/named-caller.ts";
 import { createSecret, displayPrefix, secretDigest } from "../identity/secret.ts";
@@ -19,7 +20,7 @@ import { type Duration, parseDuration } from "../kernel/duration.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import { aliasProblems } from "../routing/route.ts";
-import { changeLeaf, reportChange } from "./changes.ts";
+import { reportChange } from "./changes.ts";
 import { type IfMatch, requireMatch } from "./etag.ts";
 import {
   asReplayed,

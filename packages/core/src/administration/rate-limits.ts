@@ -8,6 +8,7 @@ import type { BudgetCounter } from "../domain/budget.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import type { RateLimit } from "../domain/rate-limit.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
+import { changeLeaf } from "../evidence/leaves.ts";
 import { read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import {
@@ -21,7 +22,7 @@ import {
   taken,
   type UnusedId,
 } from "./budgets.ts";
-import { changeLeaf, reportChange } from "./changes.ts";
+import { reportChange } from "./changes.ts";
 import type { IfMatch } from "./etag.ts";
 import type { WithActor } from "./keys.ts";
 import { type List, listOf, type Paging, pagesById } from "./list.ts";

@@ -14,7 +14,9 @@ import type { DecisionRefusal, PolicyDecision, TargetChoice } from "../domain/po
 import type { Price, Rates, TierPrice } from "../domain/price.ts";
 import type { AttemptStart } from "../domain/step.ts";
 import type { Usage } from "../domain/usage.ts";
+import type { Clock } from "../kernel/clock.ts";
 import { hexOf } from "../kernel/digest.ts";
+import type { IdSource } from "../kernel/ids.ts";
 import { type Json, stableJson } from "../kernel/stable-json.ts";
 
 interface LeafHead {
@@ -30,6 +32,27 @@ const version = 1;
 export function createLeaf(head: LeafHead, facts: { readonly [name: string]: Json }): EvidenceLeaf {
   const { id, at, kind, organizationId: organization } = head;
   return leafOf(head, stableJson({ ...facts, at, id, kind, organization, version }));
+}
+
+interface ChangeSource {
+  readonly ids: IdSource;
+  readonly clock: Clock;
+}
+
+interface ChangeHead extends Pick<LeafHead, "kind" | "organizationId"> {
+  readonly actor: string | undefined;
+}
+
+/** The leaf of a change that an actor makes now. */
+export function changeLeaf(
+  { ids, clock }: ChangeSource,
+  { actor, ...head }: ChangeHead,
+  facts: Parameters<typeof createLeaf>[1],
+): EvidenceLeaf {
+  return createLeaf(
+    { id: ids.uuid(), at: clock.now(), ...head },
+    { ...facts, actor: actor ?? null },
+  );
 }
 
 function leafOf(head: LeafHead, meta: string): EvidenceLeaf {
