@@ -2,27 +2,8 @@ import { expect, it } from "vitest";
 import { createConditions } from "./conditions.ts";
 
 const conditions = createConditions({
-  placeholder: () => "?",
-  text: "TEXT",
-  integer: "INTEGER",
-  bytes: "BLOB",
-  secret: "random()",
-  keyedTable: "",
-  wideTable: "",
-  stepsTable: "",
-  stepsBesides: "",
-  holdsTable: "holds",
-  turnsTable: "turns",
-  sessionsByKey: [],
-  leafNumber: "",
-  leafKey: "",
   contains: (column, parameter) => `instr(${column}, ${parameter}) > 0`,
   isOneOf: (column, parameter) => `${column} = ANY(${parameter})`,
-  jsonArray: (columns) => `json_array(${columns.join(", ")})`,
-  joinPage: (table, page) => `JOIN LATERAL (SELECT * FROM ${table} ${page}) r`,
-  locked: (statement) => statement,
-  databaseTime: null,
-  updateProgress: "",
   list: (values) => JSON.stringify(values),
 });
 

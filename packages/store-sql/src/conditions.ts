@@ -36,7 +36,9 @@ export interface Conditions {
 }
 
 /** Builds filters for a dialect. */
-export function createConditions(dialect: SqlDialect): Conditions {
+export function createConditions(
+  dialect: Pick<SqlDialect, "contains" | "isOneOf" | "list">,
+): Conditions {
   const anyOf = (
     column: string,
     values: readonly string[] | undefined,

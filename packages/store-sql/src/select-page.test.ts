@@ -1,31 +1,12 @@
 import { encodeCursor } from "@tollgate/core/store";
 import { expect, it } from "vitest";
-import type { SqlDialect } from "./dialect.ts";
 import { lists } from "./lists.ts";
-import { pageOf, selectOfEach, selectPage } from "./select-page.ts";
+import { type PageDialect, pageOf, selectOfEach, selectPage } from "./select-page.ts";
 
-const dialect: SqlDialect = {
-  placeholder: () => "?",
-  text: "TEXT",
-  integer: "INTEGER",
-  bytes: "BLOB",
-  secret: "random()",
-  keyedTable: "",
-  wideTable: "",
-  stepsTable: "",
-  stepsBesides: "",
-  holdsTable: "holds",
-  turnsTable: "turns",
-  sessionsByKey: [],
-  leafNumber: "",
-  leafKey: "",
-  contains: (column, parameter) => `instr(${column}, ${parameter}) > 0`,
+const dialect: PageDialect = {
   isOneOf: (column, parameter) => `${column} = ANY(${parameter})`,
   jsonArray: (columns) => `json_array(${columns.join(", ")})`,
   joinPage: (table, page) => `EACH ${table} (${page.trim()})`,
-  locked: (statement) => statement,
-  databaseTime: null,
-  updateProgress: "",
   list: (values) => JSON.stringify(values),
 };
 

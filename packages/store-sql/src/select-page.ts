@@ -53,6 +53,9 @@ export interface PageSource {
   readonly convert?: (row: unknown) => unknown;
 }
 
+/** What lists of all organizations need of a dialect. */
+export type PageDialect = Pick<SqlDialect, "isOneOf" | "jsonArray" | "joinPage" | "list">;
+
 /** How many rows of a filtered list are tried first for each row of the page. */
 export const triedRows = 10;
 
@@ -88,7 +91,7 @@ export function selectFirst(
   list: PagedList,
   conditions: readonly Condition[],
   asked: StorePaging & { readonly after: string },
-  dialect: SqlDialect,
+  dialect: PageDialect,
 ): PageStatement {
   const { order, tie, table } = list;
   const { texts, parameters } = placed(list, conditions, asked);
@@ -106,7 +109,7 @@ export function selectOfEach(
   list: PagedList,
   conditions: readonly Condition[],
   asked: StorePaging & { readonly organizations: readonly string[] },
-  dialect: SqlDialect,
+  dialect: PageDialect,
 ): PageStatement {
   const { texts, parameters } = placed(list, conditions, asked);
   const ofEach = within(list, ["organization_id = o.id", ...texts]);

@@ -1,31 +1,7 @@
 import { expect, it } from "vitest";
-import type { SqlDialect } from "./dialect.ts";
 import { compileStatement, insertInto, orderParameters } from "./statement.ts";
 
-const numbered: SqlDialect = {
-  placeholder: (position) => `$${position}`,
-  text: "TEXT",
-  integer: "BIGINT",
-  bytes: "BYTEA",
-  secret: "random()",
-  keyedTable: "",
-  wideTable: "",
-  stepsTable: "",
-  stepsBesides: "",
-  holdsTable: "holds",
-  turnsTable: "turns",
-  sessionsByKey: [],
-  leafNumber: "",
-  leafKey: "",
-  contains: (column, parameter) => `instr(${column}, ${parameter}) > 0`,
-  isOneOf: (column, parameter) => `${column} = ANY(${parameter})`,
-  jsonArray: (columns) => `json_array(${columns.join(", ")})`,
-  joinPage: (table, page) => `JOIN LATERAL (SELECT * FROM ${table} ${page}) r`,
-  locked: (statement) => statement,
-  databaseTime: null,
-  updateProgress: "",
-  list: (values) => JSON.stringify(values),
-};
+const numbered = { placeholder: (position: number) => `$${position}` };
 
 it("turns names into the dialect's numbered or named placeholders", () => {
   const text = "SELECT id FROM steps WHERE at = :at AND (id = :id OR id > :at)";

@@ -10,7 +10,10 @@ export interface CompiledStatement {
 }
 
 /** Turns `:name` into the dialect's placeholders. The text is always a constant of the source, never input. */
-export function compileStatement(text: string, dialect: SqlDialect): CompiledStatement {
+export function compileStatement(
+  text: string,
+  dialect: Pick<SqlDialect, "placeholder">,
+): CompiledStatement {
   const names: string[] = [];
   const compiled = text.replace(/:([a-z_]+)/g, (_, name: string) => {
     names.push(name);
