@@ -28,7 +28,7 @@ export { needingMigration, schemaSteps, schemaVersion } from "./schema.ts";
 export {
   type Answer,
   type Ask,
-  get,
+  find,
   play,
   playLater,
   type Script,

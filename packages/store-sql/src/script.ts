@@ -83,6 +83,16 @@ export function* get(text: string, parameters: SqlParameters): Script<unknown> {
   return (yield* all(text, parameters))[0];
 }
 
+/** Its first row as a record; null if there is none. */
+export function* find<Record>(
+  text: string,
+  parameters: SqlParameters,
+  fromRow: (row: unknown) => Record,
+): Script<Record | null> {
+  const row = yield* get(text, parameters);
+  return row === undefined ? null : fromRow(row);
+}
+
 /** The rows of a statement whose text was built from a filter. */
 export function* query(text: string, parameters: SqlParameters): Script<readonly unknown[]> {
   return (yield { wants: "rows", text, parameters, isConstant: false }).rows;

@@ -22,7 +22,7 @@ import {
   continued,
   decisionColumns,
   decisionFromRow,
-  get,
+  find,
   lists,
   mergedPage,
   ownersOf,
@@ -166,8 +166,12 @@ export function createDecisionRepository(
   const scripts = scriptDatabaseOn(database);
   return {
     get: async (organizationId, id) =>
-      (await readWhere(scripts, steps, { organizationId, id }, (owner) => permitOf(owner, id))) ??
-      readWhere(scripts, decisions, { organizationId, id }, (owner) => decisionOf(owner, id)),
+      (await readWhere(scripts, steps, { organizationId, id }, (organization_id) =>
+        find(permitById, { organization_id, id }, permitFromRow),
+      )) ??
+      readWhere(scripts, decisions, { organizationId, id }, (organization_id) =>
+        find(decisionById, { organization_id, id }, decisionFromRow),
+      ),
     async list(query, paging) {
       const ofPermits = conditions.ofPermits(query);
       // First, because a permit moves to the other table when its Step is removed.
@@ -208,14 +212,8 @@ const decisions = { name: "decisions", columns: decisionColumns };
 const permitById = `${selectById("steps", permitColumns)} AND permit IS NOT NULL`;
 const decisionById = selectById(decisions.name, decisions.columns);
 
-function* permitOf(organization_id: string, id: string): Script<PolicyDecision | null> {
-  const row = yield* get(permitById, { organization_id, id });
-  return row === undefined ? null : decisionFromRow(decisionRowOf(row));
-}
-
-function* decisionOf(organization_id: string, id: string): Script<PolicyDecision | null> {
-  const row = yield* get(decisionById, { organization_id, id });
-  return row === undefined ? null : decisionFromRow(row);
+function permitFromRow(row: unknown): PolicyDecision {
+  return decisionFromRow(decisionRowOf(row));
 }
 
 /** Converts a permit in a Step's row to the row of a decision. */

@@ -1,21 +1,10 @@
 import type { BudgetRepository, EvidenceLeaf, RateLimitRepository } from "@tollgate/core/store";
-import type { Conditions } from "../conditions.ts";
-import type { SqlDialect } from "../dialect.ts";
 import { lists } from "../lists.ts";
 import { budgetRows, counterFromRow, raiseRows, rateLimitRows } from "../rows/budget-row.ts";
 import { readRow } from "../rows/row-reader.ts";
-import {
-  all,
-  countBudgetsChange,
-  get,
-  nextNumber,
-  once,
-  run,
-  type Script,
-  type ScriptDatabase,
-} from "../script.ts";
+import { all, countBudgetsChange, get, nextNumber, once, run, type Script } from "../script.ts";
 import { administrationStatements } from "../statements/administration.ts";
-import { insertLeaf, type ReadPage } from "./reading.ts";
+import { type Access, insertLeaf } from "./reading.ts";
 
 /** The latest end of a raise. */
 const endOfTime = Number.MAX_SAFE_INTEGER;
@@ -26,8 +15,8 @@ type ApplyChange = (leaf: EvidenceLeaf, apply: () => Script<number>) => Promise<
  * A change increments the version and writes its leaf; a change that affects no row writes nothing. Changes run one at
  * a time.
  */
-function changesOf(database: ScriptDatabase, { locked }: SqlDialect): ApplyChange {
-  const turn = locked(administrationStatements.readState);
+function changesOf({ database, dialect }: Access): ApplyChange {
+  const turn = dialect.locked(administrationStatements.readState);
   return (leaf, apply) =>
     database.write(function* () {
       yield* get(turn, {});
@@ -38,11 +27,9 @@ function changesOf(database: ScriptDatabase, { locked }: SqlDialect): ApplyChang
     }, once);
 }
 
-export function createRateLimitRepository(
-  database: ScriptDatabase,
-  dialect: SqlDialect,
-): RateLimitRepository {
-  const change = changesOf(database, dialect);
+export function createRateLimitRepository(access: Access): RateLimitRepository {
+  const { database } = access;
+  const change = changesOf(access);
   return {
     list: () =>
       database.read(() => readAll(administrationStatements.rateLimits, rateLimitRows.fromRow)),
@@ -87,13 +74,9 @@ function* isTaken(id: string): Script<boolean> {
   return (yield* get(administrationStatements.holdsId, { id })) !== undefined;
 }
 
-export function createBudgetRepository(
-  database: ScriptDatabase,
-  dialect: SqlDialect,
-  conditions: Conditions,
-  readPage: ReadPage,
-): Omit<BudgetRepository, "reconcile"> {
-  const change = changesOf(database, dialect);
+export function createBudgetRepository(access: Access): Omit<BudgetRepository, "reconcile"> {
+  const { database, conditions, readPage } = access;
+  const change = changesOf(access);
   return {
     version: () => database.read(version),
     list: () => database.read(() => readAll(administrationStatements.budgets, budgetRows.fromRow)),

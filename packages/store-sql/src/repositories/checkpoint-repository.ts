@@ -8,17 +8,17 @@ import type { SqlDialect } from "../dialect.ts";
 import { lists } from "../lists.ts";
 import { checkpointRows, sealedLeafFromRow } from "../rows/checkpoint-row.ts";
 import { readRow } from "../rows/row-reader.ts";
-import { all, anyway, get, run, type Script, type ScriptDatabase } from "../script.ts";
+import { all, anyway, find, get, run, type Script } from "../script.ts";
 import type { Condition } from "../select-page.ts";
 import { checkpointStatements as statements } from "../statements/checkpoint.ts";
-import type { ReadPage } from "./reading.ts";
+import type { Access } from "./reading.ts";
 
 /** The logs of a database. */
-export function createCheckpointRepository(
-  database: ScriptDatabase,
-  dialect: SqlDialect,
-  readPage: ReadPage,
-): CheckpointRepository {
+export function createCheckpointRepository({
+  database,
+  dialect,
+  readPage,
+}: Access): CheckpointRepository {
   const sealing = sealingIn(dialect);
   return {
     async unsealed({ after, limit }) {
@@ -35,11 +35,8 @@ export function createCheckpointRepository(
         next: found.length < limit ? null : (found.at(-1)?.organizationId ?? null),
       };
     },
-    last: (organizationId) =>
-      database.read(function* () {
-        const row = yield* get(statements.last, { organization_id: organizationId });
-        return row === undefined ? null : checkpointRows.fromRow(row);
-      }),
+    last: (organization_id) =>
+      database.read(() => find(statements.last, { organization_id }, checkpointRows.fromRow)),
     async next(query) {
       // Asked first, because only later reads see everything that is settled now.
       const settled = await database.settled();

@@ -1,18 +1,15 @@
 import {
-  type AdminToken,
   type AdminTokenRepository,
   type ApiKey,
   GatewayError,
   type KeyEntry,
   type KeyName,
-  type KeyOfSecret,
   type KeyRepository,
   type KeyRotation,
   type KeyUpdate,
   type KeyWithSalt,
   keyIsLive,
 } from "@tollgate/core/store";
-import type { Conditions } from "../conditions.ts";
 import type { SqlDialect } from "../dialect.ts";
 import { lists } from "../lists.ts";
 import { adminTokenColumns, adminTokenFromRow, adminTokenToRow } from "../rows/admin-token-row.ts";
@@ -21,6 +18,7 @@ import { readRow } from "../rows/row-reader.ts";
 import {
   all,
   anyway,
+  find,
   get,
   nextNumber,
   once,
@@ -28,21 +26,24 @@ import {
   type Script,
   type ScriptDatabase,
 } from "../script.ts";
-import { insertInto, type SqlParameters } from "../statement.ts";
+import { insertInto } from "../statement.ts";
 import { administrationStatements } from "../statements/administration.ts";
-import { insertLeaf, type ReadPage, readById, readWhere } from "./reading.ts";
+import { type Access, insertLeaf, readById, readWhere } from "./reading.ts";
 
-export function createKeyRepository(
-  database: ScriptDatabase,
-  dialect: SqlDialect,
-  conditions: Conditions,
-  readPage: ReadPage,
-): KeyRepository {
+export function createKeyRepository({
+  database,
+  dialect,
+  conditions,
+  readPage,
+}: Access): KeyRepository {
   const lockedKey = lockedKeyIn(dialect);
   return {
     insert: (entry) => database.write(() => insert(entry), anyway),
     ensure: (entry) => ensure(database, entry),
-    findByDigest: (digest, at) => database.read(() => findByDigest(digest, at)),
+    findByDigest: (digest, at) =>
+      database.read(() =>
+        find(administrationStatements.keyByDigest, { digest, at }, foundSecretFromRow),
+      ),
     get: (organizationId, id) =>
       readWhere(database, keys, { organizationId, id }, (organizationId) =>
         readById(keys, { organizationId, id }, keyRows.fromRow),
@@ -57,11 +58,6 @@ export function createKeyRepository(
 }
 
 const keys = { name: "api_keys", columns: keyRows.columns };
-
-function* findByDigest(digest: Uint8Array, at: number): Script<KeyOfSecret | null> {
-  const row = yield* get(administrationStatements.keyByDigest, { digest, at });
-  return row === undefined ? null : foundSecretFromRow(row);
-}
 
 function* organizations(after: string, limit: number): Script<readonly string[]> {
   const rows = yield* all(administrationStatements.organizations, { after, limit });
@@ -96,18 +92,15 @@ function* insertWithoutSecret(entry: KeyEntry): Script<KeyWithSalt> {
   return found;
 }
 
-function* withoutSecret(key: ApiKey): Script<KeyWithSalt | null> {
-  const row = yield* get(administrationStatements.keyWithoutSecret, keyRows.toRow(key));
-  return row === undefined ? null : foundKeyFromRow(row);
+function withoutSecret(key: ApiKey): Script<KeyWithSalt | null> {
+  return find(administrationStatements.keyWithoutSecret, keyRows.toRow(key), foundKeyFromRow);
 }
 
 /** A key that cannot change until the transaction ends, because a change writes the whole row back. */
 function lockedKeyIn({ locked }: SqlDialect): (name: KeyName) => Script<ApiKey | null> {
   const byId = locked(administrationStatements.keyById);
-  return function* ({ organizationId: organization_id, id }) {
-    const row = yield* get(byId, { organization_id, id });
-    return row === undefined ? null : keyRows.fromRow(row);
-  };
+  return ({ organizationId: organization_id, id }) =>
+    find(byId, { organization_id, id }, keyRows.fromRow);
 }
 
 function* change(
@@ -190,14 +183,12 @@ const tokenStatements = {
     WHERE id = :id AND (last_used_at IS NULL OR last_used_at < :at)`,
 } as const;
 
-export function createAdminTokenRepository(
-  database: ScriptDatabase,
-  readPage: ReadPage,
-): AdminTokenRepository {
+export function createAdminTokenRepository({ database, readPage }: Access): AdminTokenRepository {
   return {
     insert: (entry) => database.write(() => insertToken(entry), anyway),
-    findByDigest: (digest) => database.read(() => findToken(tokenStatements.byDigest, { digest })),
-    get: (id) => database.read(() => findToken(tokenStatements.byId, { id })),
+    findByDigest: (digest) =>
+      database.read(() => find(tokenStatements.byDigest, { digest }, adminTokenFromRow)),
+    get: (id) => database.read(() => find(tokenStatements.byId, { id }, adminTokenFromRow)),
     list: (paging) => readPage(lists.adminTokens, [], paging, adminTokenFromRow),
     // It returns whether it ended the token. A second run would return the opposite.
     revoke: (revocation) => database.write(() => revokeToken(revocation), once),
@@ -210,11 +201,6 @@ export function createAdminTokenRepository(
 function* insertToken({ token, digest, leaf }: TokenInsertion): Script<void> {
   const row = adminTokenToRow(token, digest, yield* nextNumber());
   if ((yield* run(tokenStatements.insert, row)) > 0) yield* insertLeaf(leaf);
-}
-
-function* findToken(statement: string, parameters: SqlParameters): Script<AdminToken | null> {
-  const row = yield* get(statement, parameters);
-  return row === undefined ? null : adminTokenFromRow(row);
 }
 
 function* revokeToken({ id, at, leaf }: TokenRevocation): Script<boolean> {

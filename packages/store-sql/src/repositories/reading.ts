@@ -8,10 +8,20 @@ import {
   yieldToEventLoop,
 } from "@tollgate/core/store";
 import { type CursorSeal, openCursor, sealCursor } from "@tollgate/store-engine";
+import { type Conditions, createConditions } from "../conditions.ts";
 import type { SqlDialect } from "../dialect.ts";
 import { leafToRow } from "../rows/leaf-row.ts";
 import { readRow } from "../rows/row-reader.ts";
-import { all, get, nextNumber, query, run, type Script, type ScriptDatabase } from "../script.ts";
+import {
+  all,
+  find,
+  get,
+  nextNumber,
+  query,
+  run,
+  type Script,
+  type ScriptDatabase,
+} from "../script.ts";
 import {
   type Condition,
   comparePlaces,
@@ -30,14 +40,13 @@ import { writes } from "../writes.ts";
 import { mergedPage } from "./merged-page.ts";
 
 /** Reads one row of an organization by its id; null if it does not exist. */
-export function* readById<Record>(
+export function readById<Record>(
   table: { readonly name: string; readonly columns: readonly string[] },
   { organizationId, id }: { readonly organizationId: string; readonly id: string },
   fromRow: (row: unknown) => Record,
 ): Script<Record | null> {
   const text = selectById(table.name, table.columns);
-  const row = yield* get(text, { organization_id: organizationId, id });
-  return row === undefined ? null : fromRow(row);
+  return find(text, { organization_id: organizationId, id }, fromRow);
 }
 
 /** Reads from the organization that has a row with this id, which is looked for in all of them if none is given. */
@@ -75,16 +84,24 @@ export async function* ownersOf(
   }
 }
 
+/** What the repositories of a database have in common. */
+export interface Access {
+  readonly database: ScriptDatabase;
+  readonly dialect: SqlDialect;
+  readonly conditions: Conditions;
+  readonly readPage: ReadPage;
+}
+
 /** Reads pages of lists. */
-export type ReadPage = <Record>(
+type ReadPage = <Record>(
   list: PagedList,
   conditions: readonly Condition[],
   paging: StorePaging,
   fromRow: (row: unknown) => Record,
 ) => Promise<StorePage<Record>>;
 
-export function createReadPage(database: ScriptDatabase, dialect: SqlDialect): ReadPage {
-  return async (list, conditions, paging, fromRow) => {
+export function createAccess(database: ScriptDatabase, dialect: SqlDialect): Access {
+  const readPage: ReadPage = async (list, conditions, paging, fromRow) => {
     const organizationId = organizationOf(conditions);
     const parts = { organizationId, list, sources: [{ list, conditions }] };
     const page =
@@ -93,6 +110,7 @@ export function createReadPage(database: ScriptDatabase, dialect: SqlDialect): R
         : await database.read(() => pageFrom(parts, paging));
     return { ...page, data: page.data.map(fromRow) };
   };
+  return { database, dialect, conditions: createConditions(dialect), readPage };
 }
 
 /** The organization whose rows the conditions select; null for those of all. */

@@ -15,7 +15,6 @@ import type {
   TranscriptPart,
 } from "@tollgate/core/store";
 import { isOwnedBy, lineageOf, type SessionState, transcriptPart } from "@tollgate/store-engine";
-import { type Conditions, createConditions } from "../conditions.ts";
 import type { SqlDialect } from "../dialect.ts";
 import { lists } from "../lists.ts";
 import { connectionRows } from "../rows/connection-row.ts";
@@ -27,6 +26,7 @@ import { stepFromRow } from "../rows/step-row.ts";
 import {
   all,
   anyway,
+  find,
   get,
   once,
   run,
@@ -47,7 +47,7 @@ import { transcriptStatements } from "../statements/transcript.ts";
 import { createBudgetRepository, createRateLimitRepository } from "./budget-repository.ts";
 import { createCheckpointRepository } from "./checkpoint-repository.ts";
 import { createAdminTokenRepository, createKeyRepository } from "./key-repository.ts";
-import { createReadPage, insertLeaf, type ReadPage, readById, readWhere } from "./reading.ts";
+import { type Access, createAccess, insertLeaf, readById, readWhere } from "./reading.ts";
 import { createDecisionRepository, createStepRepository } from "./step-repository.ts";
 import { createUsageRepository } from "./usage-repository.ts";
 
@@ -77,11 +77,11 @@ interface SqlRepositories
  * rows and driver.
  */
 export function createRepositories(database: ScriptDatabase, dialect: SqlDialect): SqlRepositories {
-  const conditions = createConditions(dialect);
-  const readPage = createReadPage(database, dialect);
+  const access = createAccess(database, dialect);
+  const { conditions, readPage } = access;
   return {
-    keys: createKeyRepository(database, dialect, conditions, readPage),
-    connections: createConnectionRepository(database, dialect),
+    keys: createKeyRepository(access),
+    connections: createConnectionRepository(access),
     sessions: {
       get: (organizationId, id) =>
         readWhere(database, sessions, { organizationId, id }, (organizationId) =>
@@ -100,10 +100,9 @@ export function createRepositories(database: ScriptDatabase, dialect: SqlDialect
     },
     responses: {
       get: (owner, id, at) =>
-        database.read(function* () {
-          const row = yield* get(responseStatements.get, liveParameters(owner, id, at));
-          return row === undefined ? null : responseRows.fromRow(row);
-        }),
+        database.read(() =>
+          find(responseStatements.get, liveParameters(owner, id, at), responseRows.fromRow),
+        ),
       history: (owner, id, at) =>
         database.read(function* () {
           return historyFromRows(
@@ -111,14 +110,14 @@ export function createRepositories(database: ScriptDatabase, dialect: SqlDialect
           );
         }),
     },
-    steps: createStepRepository(database, dialect, conditions, readPage),
-    decisions: createDecisionRepository(database, conditions, readPage),
-    budgets: createBudgetRepository(database, dialect, conditions, readPage),
-    rateLimits: createRateLimitRepository(database, dialect),
-    adminTokens: createAdminTokenRepository(database, readPage),
-    evidence: createEvidenceRepository(database, dialect, conditions, readPage),
-    checkpoints: createCheckpointRepository(database, dialect, readPage),
-    usage: createUsageRepository(database, dialect, conditions),
+    steps: createStepRepository(access),
+    decisions: createDecisionRepository(access),
+    budgets: createBudgetRepository(access),
+    rateLimits: createRateLimitRepository(access),
+    adminTokens: createAdminTokenRepository(access),
+    evidence: createEvidenceRepository(access),
+    checkpoints: createCheckpointRepository(access),
+    usage: createUsageRepository(access),
     renewLease: (renewal) => database.write(() => renewLease(dialect, renewal), anyway),
     lapsedSteps: (query) => database.read(() => lapsedSteps(dialect, query)),
   };
@@ -128,8 +127,8 @@ const sessions = { name: "sessions", columns: sessionColumns };
 
 /** The id of the Session that a statement finds, if it belongs to this owner. */
 function* ownSession(owner: Owner, statement: string, id: string): Script<string | null> {
-  const row = yield* get(statement, { organization_id: owner.organizationId, id });
-  const session = row === undefined ? null : sessionFromRow(row);
+  const name = { organization_id: owner.organizationId, id };
+  const session = yield* find(statement, name, sessionFromRow);
   return session && isOwnedBy(owner, session) ? session.id : null;
 }
 
@@ -228,32 +227,36 @@ type ConnectionChange<Verb extends "set" | "remove" | "rewrap"> = Parameters<
   ConnectionRepository[Verb]
 >[0];
 
-function createConnectionRepository(
-  database: ScriptDatabase,
-  { locked }: SqlDialect,
-): ConnectionRepository {
-  const found = locked(connectionStatements.find);
+function createConnectionRepository({ database, dialect }: Access): ConnectionRepository {
+  const lockedOne = dialect.locked(connectionStatements.find);
   return {
-    set: (change) => database.write(() => setConnection(found, change), anyway),
-    get: (organizationId, gateway) => database.read(() => findConnection(organizationId, gateway)),
+    set: (change) => database.write(() => setConnection(lockedOne, change), anyway),
+    get: (organization_id, gateway) =>
+      database.read(() => findConnection(connectionStatements.find, { organization_id, gateway })),
     async list(asked, paging) {
       const { text, parameters } = selectConnections(asked, paging);
       const rows = await database.read(() => select(text, parameters));
       return connectionPage(rows, paging);
     },
     // It returns whether it removed a row. A second run would return the opposite.
-    remove: (change) => database.write(() => removeConnection(found, change), once),
+    remove: (change) => database.write(() => removeConnection(lockedOne, change), once),
     rewrap: (change) => database.write(() => rewrapConnection(change), anyway),
   };
 }
 
+function findConnection(
+  statement: string,
+  place: { readonly organization_id: string; readonly gateway: string },
+): Script<SealedConnection | null> {
+  return find(statement, place, connectionRows.fromRow);
+}
+
 function* setConnection(
-  found: string,
+  lockedOne: string,
   { connection, leaf, check }: ConnectionChange<"set">,
 ): Script<void> {
   const { organizationId: organization_id, gateway } = connection;
-  const row = yield* get(found, { organization_id, gateway });
-  const before = row === undefined ? null : connectionRows.fromRow(row);
+  const before = yield* findConnection(lockedOne, { organization_id, gateway });
   // It is set already if this is a repetition.
   if (before !== null && Buffer.compare(before.credential, connection.credential) === 0) return;
   check?.(before);
@@ -261,18 +264,12 @@ function* setConnection(
     yield* insertLeaf(leaf);
 }
 
-function* findConnection(organizationId: string, gateway: string): Script<SealedConnection | null> {
-  const row = yield* get(connectionStatements.find, { organization_id: organizationId, gateway });
-  return row === undefined ? null : connectionRows.fromRow(row);
-}
-
 function* removeConnection(
-  found: string,
+  lockedOne: string,
   { organizationId, gateway, id, leaf, check }: ConnectionChange<"remove">,
 ): Script<boolean> {
   const place = { organization_id: organizationId, gateway, id };
-  const row = yield* get(found, place);
-  const before = row === undefined ? null : connectionRows.fromRow(row);
+  const before = yield* findConnection(lockedOne, place);
   if (before?.id !== id) return false;
   check?.(before);
   yield* run(connectionStatements.remove, place);
@@ -297,13 +294,13 @@ function* rewrapConnection({
 
 type PolicyNote = Parameters<EvidenceRepository["notePolicy"]>[0];
 
-function createEvidenceRepository(
-  database: ScriptDatabase,
-  { locked }: SqlDialect,
-  conditions: Conditions,
-  readPage: ReadPage,
-): EvidenceRepository {
-  const versionToChange = locked(administrationStatements.policyVersion);
+function createEvidenceRepository({
+  database,
+  dialect,
+  conditions,
+  readPage,
+}: Access): EvidenceRepository {
+  const versionToChange = dialect.locked(administrationStatements.policyVersion);
   return {
     list: ({ organizationId }, paging) => {
       const ofOrganization = {

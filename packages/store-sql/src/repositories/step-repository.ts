@@ -1,6 +1,5 @@
 import type { DecisionRepository, Step, StepContents, StepRepository } from "@tollgate/core/store";
 import { stepContents, withCorrections, withErrors } from "@tollgate/store-engine";
-import type { Conditions } from "../conditions.ts";
 import type { SqlDialect } from "../dialect.ts";
 import { lists } from "../lists.ts";
 import { correctionFromRow } from "../rows/correction-row.ts";
@@ -9,19 +8,19 @@ import { errorsOf, hasError, messageFromRow } from "../rows/error-row.ts";
 import { readRow } from "../rows/row-reader.ts";
 import { stepFromRow, stepReadColumns } from "../rows/step-row.ts";
 import { summedFromRow } from "../rows/summed-row.ts";
-import { all, type Script, type ScriptDatabase } from "../script.ts";
+import { all, type Script } from "../script.ts";
 import { correctionsOf } from "../statements/correction.ts";
 import { transcriptStatements } from "../statements/transcript.ts";
 import { summaryOf, summedSteps } from "../summary-page.ts";
-import { type ReadPage, readById, readWhere } from "./reading.ts";
+import { type Access, readById, readWhere } from "./reading.ts";
 
 /** The Steps of a database. Each store sweeps them in its own way. */
-export function createStepRepository(
-  database: ScriptDatabase,
-  dialect: SqlDialect,
-  conditions: Conditions,
-  readPage: ReadPage,
-): Omit<StepRepository, "sweep"> {
+export function createStepRepository({
+  database,
+  dialect,
+  conditions,
+  readPage,
+}: Access): Omit<StepRepository, "sweep"> {
   const { wholeStep, wholeSteps, correctedSteps } = stepsIn(dialect);
   return {
     get: (organizationId, id) =>
@@ -41,11 +40,11 @@ export function createStepRepository(
   };
 }
 
-export function createDecisionRepository(
-  database: ScriptDatabase,
-  conditions: Conditions,
-  readPage: ReadPage,
-): DecisionRepository {
+export function createDecisionRepository({
+  database,
+  conditions,
+  readPage,
+}: Access): DecisionRepository {
   const decisions = { name: "decisions", columns: decisionColumns };
   return {
     get: (organizationId, id) =>

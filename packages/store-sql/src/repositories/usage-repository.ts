@@ -1,15 +1,15 @@
 import type { UsageRepository } from "@tollgate/core/store";
-import type { Conditions } from "../conditions.ts";
 import type { SqlDialect } from "../dialect.ts";
 import { listed } from "../index-conditions.ts";
 import { lists } from "../lists.ts";
 import { readRow } from "../rows/row-reader.ts";
 import { type UnfoldedPaths, unfoldedFromRow } from "../rows/summed-row.ts";
 import { usageRows } from "../rows/usage-row.ts";
-import { all, anyway, get, run, type ScriptDatabase } from "../script.ts";
+import { all, anyway, find, run } from "../script.ts";
 import { cursorAt, pageOf, selectPage } from "../select-page.ts";
 import { unfoldedSteps } from "../summary-page.ts";
 import { writes } from "../writes.ts";
+import type { Access } from "./reading.ts";
 
 /**
  * A page of organizations, each with its mark, and with the place of its last Step that opened before a time, which an index
@@ -33,12 +33,12 @@ const statements = {
     WHERE organization_id = :organization_id AND mark = :after`,
 } as const;
 
+function markFromRow(row: unknown): string {
+  return readRow(row).text("mark");
+}
+
 /** The hourly sums of a database. */
-export function createUsageRepository(
-  database: ScriptDatabase,
-  dialect: SqlDialect,
-  conditions: Conditions,
-): UsageRepository {
+export function createUsageRepository({ database, dialect, conditions }: Access): UsageRepository {
   const unfolded = unfoldedSteps(dialect);
   const organizations = unfoldedOrganizations(dialect);
   const hasUnfolded = (row: unknown): boolean => {
@@ -56,11 +56,8 @@ export function createUsageRepository(
         next: rows.length < limit ? null : idOf(rows.at(-1)),
       };
     },
-    mark: (organizationId) =>
-      database.read(function* () {
-        const row = yield* get(statements.mark, { organization_id: organizationId });
-        return row === undefined ? null : readRow(row).text("mark");
-      }),
+    mark: (organization_id) =>
+      database.read(() => find(statements.mark, { organization_id }, markFromRow)),
     async steps({ organizationId, to }, { cursor, limit }) {
       const where = conditions.ofSteps({ organizationId, ...(to === undefined ? {} : { to }) });
       // A page reads one row more than its limit.
