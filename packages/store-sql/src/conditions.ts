@@ -9,9 +9,8 @@ import type {
   Tenant,
   UsageRepository,
 } from "@tollgate/core/store";
-import { changesAlone } from "./changes-alone.ts";
 import type { SqlDialect, SqlValue } from "./dialect.ts";
-import { continued, listed } from "./index-conditions.ts";
+import { changesAlone, continued, listed } from "./index-conditions.ts";
 import { pairText } from "./rows/step-row.ts";
 import type { Condition } from "./select-page.ts";
 

@@ -1,3 +1,5 @@
+import type { TableName } from "./tables.ts";
+
 /** A value that both clients accept and return; bytes may be returned as any view. */
 export type SqlValue = string | number | Uint8Array | null;
 
@@ -20,16 +22,16 @@ export interface SqlDialect {
   readonly wideTable: string;
   /** The clause for the table of Steps, whose rows are wide and are removed when they are old. */
   readonly stepsTable: string;
-  /** Columns that Steps have only in this database, each with its type and a comma. */
-  readonly stepsBesides: string;
-  /** The tables of holds and of Turns: all of them, or only those that are not stored in their Step. */
-  readonly holdsTable: string;
-  readonly turnsTable: string;
-  /** The index for lists of a key's Sessions from all sources; empty if each source is read separately. */
-  readonly sessionsByKey: readonly string[];
-  /** The clauses after a leaf's number and after a leaf's columns that make its row unique. */
-  readonly leafNumber: string;
-  readonly leafKey: string;
+  /** The tables that have another name, further columns or another primary key in this database. Null for one it lacks. */
+  readonly tables: {
+    readonly [Table in TableName]?: {
+      readonly name?: string;
+      readonly columns?: string;
+      readonly key?: string;
+    } | null;
+  };
+  /** The statements of the schema that only this database needs. */
+  readonly additions: readonly string[];
   /** A condition: the column equals one of the values of a list parameter. */
   isOneOf(column: string, parameter: string): string;
   /** A condition: the column's text contains the parameter's. */

@@ -62,6 +62,7 @@ export { erasureStatements, retentionStatements } from "./statements/retention.t
 export { stepStatements } from "./statements/step.ts";
 export { selectById, selectOwners, transcriptStatements } from "./statements/transcript.ts";
 export { summedSteps } from "./summary-page.ts";
+export { type ColumnType, columnTypesOf, type TableName } from "./tables.ts";
 export { createKnownRecent } from "./view/known-recent.ts";
 export { createKnownRows, type KnownRows } from "./view/known-rows.ts";
 export { viewKnown } from "./view/known-view.ts";

@@ -7,6 +7,7 @@ import { sessionColumns } from "./rows/session-row.ts";
 import { stepReadColumns } from "./rows/step-row.ts";
 import { usageRows } from "./rows/usage-row.ts";
 import type { PagedList } from "./select-page.ts";
+import { columnsOf } from "./tables.ts";
 
 const newestFirst = {
   direction: "DESC",
@@ -64,7 +65,7 @@ export const lists = {
     name: "counters",
     table: "budget_counters",
     byOrganization: false,
-    columns: ["budget_id", "subject", "period_start", "unit", "settled", "held"],
+    columns: columnsOf("budget_counters"),
     order: "period_start",
     direction: "DESC",
     tie: { column: "subject", direction: "ASC", type: "text" },

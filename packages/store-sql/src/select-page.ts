@@ -53,7 +53,7 @@ export interface PageSource {
   readonly convert?: (row: unknown) => unknown;
 }
 
-/** What lists of all organizations need of a dialect. */
+/** The parts of a dialect that lists of all organizations use. */
 export type PageDialect = Pick<SqlDialect, "isOneOf" | "jsonArray" | "joinPage" | "list">;
 
 /** How many rows of a filtered list are tried first for each row of the page. */

@@ -1,22 +1,17 @@
 import type { Operation, RowName } from "@tollgate/store-engine";
 import { holdRows, holdToRow } from "./rows/budget-row.ts";
 import {
-  claimColumns,
   claimNameToRow,
   claimToRow,
   forgottenClaimToRow,
   settledClaimToRow,
 } from "./rows/claim-row.ts";
-import { correctionColumns, correctionToRow } from "./rows/correction-row.ts";
+import { correctionToRow } from "./rows/correction-row.ts";
 import { decisionColumns, decisionToRow } from "./rows/decision-row.ts";
 import { errorRows } from "./rows/error-row.ts";
 import { leafColumns, leafToRow } from "./rows/leaf-row.ts";
-import { partColumns, partToRow } from "./rows/part-row.ts";
-import {
-  hiddenResponseToRow,
-  responseRecordColumns,
-  responseRecordToRow,
-} from "./rows/response-row.ts";
+import { partToRow } from "./rows/part-row.ts";
+import { hiddenResponseToRow, responseRecordToRow } from "./rows/response-row.ts";
 import { sessionColumns, sessionToRow } from "./rows/session-row.ts";
 import {
   endColumns,
@@ -28,6 +23,7 @@ import {
 } from "./rows/step-row.ts";
 import { usageRows } from "./rows/usage-row.ts";
 import { insertInto, type SqlParameters } from "./statement.ts";
+import { columnsOf, type TableName } from "./tables.ts";
 
 /** One way to write rows of a table. */
 export interface RowWrite {
@@ -37,7 +33,7 @@ export interface RowWrite {
    * `remove` deletes the rows with this key.
    */
   readonly kind: "insert" | "claim" | "note" | "set" | "update" | "remove";
-  readonly table: string;
+  readonly table: TableName;
   /** The columns that find the rows, for `set`, `update` and `remove`. */
   readonly key: readonly string[];
   /** Every column that is written or compared. */
@@ -71,15 +67,15 @@ export const writes = {
     "updated",
   ),
   turn: insertion("note", "turns", [...byId, "session_id"]),
-  response: insertion("claim", "responses", responseRecordColumns),
+  response: insertion("claim", "responses", columnsOf("responses")),
   hiddenResponse: update("responses", byId, ["expires_at", "body", "input"]),
   removedResponse: removal("responses", byId),
   // An expired claim goes before the one that replaces it.
   removedClaim: removal("claims", ofClaim),
-  claim: insertion("claim", "claims", claimColumns),
+  claim: insertion("claim", "claims", columnsOf("claims")),
   settledClaim: update("claims", ofClaim, ["state", "expires_at", "model", "headers", "body"]),
   forgottenClaim: update("claims", ofClaim, ["state", "model", "headers", "body"]),
-  part: insertion("insert", "transcript_parts", partColumns),
+  part: insertion("insert", "transcript_parts", columnsOf("transcript_parts")),
   erasedPart: update("transcript_parts", ofPart, ["content", "salt"]),
   error: insertion("insert", "attempt_errors", errorRows.columns),
   erasedError: update("attempt_errors", ofError, ["content", "salt"]),
@@ -88,7 +84,7 @@ export const writes = {
   claimedDecision: insertion("claim", "decisions", decisionColumns, "sequence"),
   hold: insertion("insert", "holds", holdRows.columns),
   settledHold: update("holds", ofHold, ["settled"]),
-  correction: insertion("insert", "corrections", correctionColumns, "sequence"),
+  correction: insertion("insert", "corrections", columnsOf("corrections"), "sequence"),
   usageHour: insertion("note", "usage_hours", usageRows.columns),
   leaf: insertion("insert", "leaves", leafColumns, "sequence"),
 } as const satisfies Readonly<Record<string, RowWrite>>;
@@ -97,7 +93,7 @@ type WriteName = keyof typeof writes;
 
 function insertion(
   kind: "insert" | "claim" | "note",
-  table: string,
+  table: TableName,
   columns: readonly string[],
   numbered: string | null = null,
 ): RowWrite {
@@ -105,7 +101,7 @@ function insertion(
 }
 
 function update(
-  table: string,
+  table: TableName,
   key: readonly string[],
   changed: readonly string[],
   numbered: string | null = null,
@@ -113,13 +109,13 @@ function update(
   return rowWrite("update", table, key, [...key, ...changed], numbered);
 }
 
-function removal(table: string, key: readonly string[]): RowWrite {
+function removal(table: TableName, key: readonly string[]): RowWrite {
   return rowWrite("remove", table, key, key);
 }
 
 function rowWrite(
   kind: RowWrite["kind"],
-  table: string,
+  table: TableName,
   key: readonly string[],
   columns: readonly string[],
   numbered: string | null = null,

@@ -1,9 +1,14 @@
 import type { StoreStatus } from "@tollgate/core/store";
-import { needingMigration, readRow } from "@tollgate/store-sql";
-import { createConnection, type SqliteClient, type SqliteConnection } from "./connection.ts";
+import { needingMigration, readRow, schemaSteps, schemaVersion } from "@tollgate/store-sql";
+import {
+  createConnection,
+  rollBack,
+  type SqliteClient,
+  type SqliteConnection,
+} from "./connection.ts";
 import { storeFailure, waitWhileBusy } from "./failure.ts";
 import { createGroupCommit, type WriteOperation } from "./group-commit.ts";
-import { migrate, requireSchema } from "./schema.ts";
+import { sqliteDialect } from "./sqlite-dialect.ts";
 import { createTransactions, type Transactions } from "./transaction.ts";
 
 /** The connection of a store, opened on first use. */
@@ -90,6 +95,57 @@ function connectTo(open: () => SqliteClient, ownsClient: boolean): SqliteConnect
   } catch (error) {
     if (ownsClient) client.close();
     throw error;
+  }
+}
+
+/** Creates or upgrades the schema in one transaction, for which other processes wait. Does nothing if it is current. */
+function migrate(connection: SqliteConnection): void {
+  if (readVersion(connection) === schemaVersion) return;
+  connection.exec("BEGIN IMMEDIATE");
+  try {
+    // Another process may have upgraded it, so the version counts only once the lock is held.
+    const version = readVersion(connection);
+    for (const [to, statements] of schemaSteps(sqliteDialect)) {
+      if (to <= version) continue;
+      for (const statement of statements) connection.exec(statement);
+    }
+    writeVersion(connection, version);
+    connection.exec("COMMIT");
+  } catch (error) {
+    rollBack(connection);
+    throw error;
+  }
+}
+
+/** Rejects a database whose schema is not the current one. */
+function requireSchema(connection: SqliteConnection): void {
+  if (readVersion(connection) !== schemaVersion)
+    throw needingMigration(storeFailure, "the database has no current schema");
+}
+
+/** 0 for a database without a schema. */
+function readVersion(connection: SqliteConnection): number {
+  const table = connection.get(
+    "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'tollgate_schema'",
+    {},
+  );
+  if (table === undefined) return 0;
+  const version = readRow(connection.get("SELECT version FROM tollgate_schema", {})).integer(
+    "version",
+  );
+  if (version > schemaVersion)
+    throw storeFailure(
+      `the database has schema version ${version} of a newer release; this release supports version ${schemaVersion}`,
+    );
+  return version;
+}
+
+function writeVersion(connection: SqliteConnection, from: number): void {
+  if (from === 0) {
+    connection.exec("CREATE TABLE tollgate_schema (version INTEGER NOT NULL) STRICT");
+    connection.exec(`INSERT INTO tollgate_schema (version) VALUES (${schemaVersion})`);
+  } else if (from < schemaVersion) {
+    connection.exec(`UPDATE tollgate_schema SET version = ${schemaVersion}`);
   }
 }
 

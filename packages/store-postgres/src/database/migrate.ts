@@ -1,7 +1,7 @@
 import { needingMigration, readRow, schemaVersion } from "@tollgate/store-sql";
 import { type Connection, queryTimeouts } from "./connection.ts";
 import { PostgresFailure } from "./failure.ts";
-import { postgresSchema } from "./schema.ts";
+import { postgresSchema } from "./postgres-dialect.ts";
 import { createQualify } from "./schema-name.ts";
 
 /** The oldest release that the store is tested on. */

@@ -1,4 +1,10 @@
-import { listed, type SqlDialect } from "@tollgate/store-sql";
+import { listed, type SqlDialect, schemaSteps } from "@tollgate/store-sql";
+
+/** The partition for Steps outside all ranges: all Steps, until activity is kept for a limited time. */
+export const restOfSteps = "steps_rest";
+
+/** Leaves room on each page for its Steps to settle: an update that stays on its page changes no index. */
+export const stepsStorage = "WITH (fillfactor = 40)";
 
 /** The time of the statement. The transaction may have started earlier and waited since. */
 export const databaseNow = "CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)";
@@ -13,16 +19,16 @@ export const postgresDialect: SqlDialect = {
   wideTable: "",
   // Ids of UUID version 7 sort by time, so each partition is a range of time, and an id leads to a single partition.
   stepsTable: " PARTITION BY RANGE (id)",
-  // Whole partitions are dropped at once.
-  stepsBesides: "",
-  holdsTable: "holds",
-  turnsTable: "turns",
-  sessionsByKey: [
+  tables: { leaves: { key: "organization_id, sequence" } },
+  additions: [
+    // Numbers come from a sequence, because every change would have to lock a row.
+    "CREATE SEQUENCE sequence",
+    `CREATE TABLE ${restOfSteps} PARTITION OF steps DEFAULT ${stepsStorage}`,
+    "ALTER TABLE holds SET (fillfactor = 50)",
+    // For lists of a key's Sessions from all sources.
     `CREATE INDEX sessions_by_key ON sessions (organization_id, key_id, updated)
       WHERE ${listed.sessions}`,
   ],
-  leafNumber: "BIGINT NOT NULL",
-  leafKey: ", PRIMARY KEY (organization_id, sequence)",
   isOneOf: (column, parameter) => `${column} = ANY(CAST(${parameter} AS TEXT[]))`,
   contains: (column, parameter) => `strpos(${column}, ${parameter}) > 0`,
   jsonArray: (columns) => `CAST(json_build_array(${columns.join(", ")}) AS TEXT)`,
@@ -36,6 +42,11 @@ export const postgresDialect: SqlDialect = {
       AND o.organization_id = g.value ->> 0 AND o.step_id = g.value ->> 1`,
   list: arrayOf,
 };
+
+/** The statements that lead from each version to the next, keyed by the version they lead to; forward only. */
+export function postgresSchema(): ReadonlyMap<number, readonly string[]> {
+  return schemaSteps(postgresDialect);
+}
 
 /** An array parameter in PostgreSQL's text format. */
 export function arrayOf(values: readonly (string | number)[]): string {

@@ -1,4 +1,4 @@
-import { postgresSchema, restOfSteps } from "./schema.ts";
+import { postgresSchema, restOfSteps } from "./postgres-dialect.ts";
 
 /** Whether a schema name needs no quotes. */
 export function isSchemaName(schema: string): boolean {

@@ -7,8 +7,7 @@ import {
   viewRows,
 } from "@tollgate/store-sql";
 import { type Connection, queryTimeouts } from "../database/connection.ts";
-import { postgresDialect } from "../database/postgres-dialect.ts";
-import { restOfSteps } from "../database/schema.ts";
+import { postgresDialect, restOfSteps } from "../database/postgres-dialect.ts";
 
 /** Thrown when a decision reads rows that were not fetched yet. */
 class MissingRow extends Error {

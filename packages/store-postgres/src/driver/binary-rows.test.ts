@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { columnTypes } from "../database/values.ts";
 import { binaryRows } from "./binary-rows.ts";
 
-const type = { typeId: 1, columns: [["a", "TEXT"] as const, ["b", "BYTEA"] as const] };
+const type = { typeId: 1, columns: [["a", "text"] as const, ["b", "bytes"] as const] };
 const textOf = columnTypes.getTypeParser(25);
 
 /** The columns of each row after the array's header of 20 bytes. */

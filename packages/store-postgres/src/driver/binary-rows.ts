@@ -1,9 +1,8 @@
-import type { SqlParameters, SqlValue } from "@tollgate/store-sql";
+import type { ColumnType, SqlParameters, SqlValue } from "@tollgate/store-sql";
 import { escapeText } from "../database/values.ts";
-import type { ColumnType } from "./table-columns.ts";
 
 /** Type ids of PostgreSQL. */
-const typeIds: Readonly<Record<ColumnType, number>> = { TEXT: 25, BIGINT: 20, BYTEA: 17 };
+const typeIds: Readonly<Record<ColumnType, number>> = { text: 25, integer: 20, bytes: 17 };
 
 const arrayHeaderBytes = 20;
 const integerBytes = 8;
@@ -34,7 +33,7 @@ export function binaryRows({ typeId, columns }: RowType, rows: readonly PlacedRo
     array = withRoom(array, at, rowBytes);
     const start = at;
     at = array.writeInt32BE(columns.length + 1, at + 4);
-    at = writeColumn(array, at, "BIGINT", place);
+    at = writeColumn(array, at, "integer", place);
     for (const [column, type] of columns) {
       const value = row[column];
       if (value === undefined) throw new TypeError(`a row has no ${column}`);
@@ -64,7 +63,7 @@ function boundOf(value: string | Uint8Array): number {
 /** Encodes numbers as an array parameter in PostgreSQL's binary format. */
 export function binaryIntegers(values: readonly number[]): Buffer {
   const array = Buffer.allocUnsafe(arrayHeaderBytes + values.length * (4 + integerBytes));
-  let at = writeArrayHeader(array, typeIds.BIGINT, values.length);
+  let at = writeArrayHeader(array, typeIds.integer, values.length);
   for (const value of values) at = writeInteger(array, array.writeInt32BE(integerBytes, at), value);
   return array;
 }

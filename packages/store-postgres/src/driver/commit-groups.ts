@@ -1,12 +1,14 @@
-import { snakeCase, writes } from "@tollgate/store-sql";
+import { type ColumnType, columnTypesOf, snakeCase, writes } from "@tollgate/store-sql";
 import { postgresDialect } from "../database/postgres-dialect.ts";
-import { type Columns, type ColumnType, tableColumns } from "./table-columns.ts";
+
+/** Columns, in order, with their types. */
+type Columns = Readonly<Record<string, ColumnType>>;
 
 /** A row that a decision read: its key and its version. */
 const comparedRow: Columns = {
-  organization_id: "TEXT",
-  id: "TEXT",
-  version: "BIGINT",
+  organization_id: "text",
+  id: "text",
+  version: "integer",
 };
 
 /** The rows that a commit compares, and the moves of counters. */
@@ -16,30 +18,30 @@ export const groups = {
   keptResponses: comparedRow,
   keys: comparedRow,
   sessions: comparedRow,
-  budgets: { version: "BIGINT" },
+  budgets: { version: "integer" },
   matches: {
-    organization_id: "TEXT",
-    key_id: "TEXT",
-    source: "TEXT",
-    chain: "BYTEA",
-    found: "TEXT",
+    organization_id: "text",
+    key_id: "text",
+    source: "text",
+    chain: "bytes",
+    found: "text",
   },
   unclaimed: {
-    organization_id: "TEXT",
-    key_id: "TEXT",
-    endpoint: "TEXT",
-    idempotency_key: "BYTEA",
+    organization_id: "text",
+    key_id: "text",
+    endpoint: "text",
+    idempotency_key: "bytes",
   },
   moves: {
-    budget_id: "TEXT",
-    subject: "TEXT",
-    period_start: "BIGINT",
-    unit: "TEXT",
-    floor: "BIGINT",
-    settled: "BIGINT",
-    held: "BIGINT",
-    taken: "BIGINT",
-    room: "BIGINT",
+    budget_id: "text",
+    subject: "text",
+    period_start: "integer",
+    unit: "text",
+    floor: "integer",
+    settled: "integer",
+    held: "integer",
+    taken: "integer",
+    room: "integer",
   },
 } as const satisfies Readonly<Record<string, Columns>>;
 
@@ -72,13 +74,9 @@ export const rowKinds: ReadonlyMap<string, Columns> = columnsOfKinds();
 
 function columnsOfKinds(): ReadonlyMap<string, Columns> {
   const kinds = new Map<string, Columns>(Object.entries(groups));
-  const tables = tableColumns();
   for (const [name, { table, columns }] of Object.entries(writes)) {
-    const types = tables.get(table) ?? {};
-    kinds.set(
-      name,
-      Object.fromEntries(Object.entries(types).filter(([column]) => columns.includes(column))),
-    );
+    const types = Object.entries(columnTypesOf(table));
+    kinds.set(name, Object.fromEntries(types.filter(([column]) => columns.includes(column))));
   }
   return kinds;
 }
@@ -90,12 +88,10 @@ export function typeOf(name: string, kind: string): string {
 
 /** The statements that make the types of all rows. */
 export function createTypes(name: string): string {
-  const { text, integer, bytes } = postgresDialect;
-  const types: Readonly<Record<ColumnType, string>> = { TEXT: text, BIGINT: integer, BYTEA: bytes };
   return [...rowKinds]
     .map(([kind, columns]) => {
       const definitions = Object.entries(columns).map(
-        ([column, type]) => `${column} ${types[type]}`,
+        ([column, type]) => `${column} ${postgresDialect[type]}`,
       );
       return `CREATE TYPE ${typeOf(name, kind)} AS (${["place BIGINT", ...definitions].join(", ")})`;
     })

@@ -1,6 +1,6 @@
 import { type Connection, queryTimeouts } from "../database/connection.ts";
 import type { Database } from "../database/database.ts";
-import { restOfSteps, stepsStorage } from "../database/schema.ts";
+import { restOfSteps, stepsStorage } from "../database/postgres-dialect.ts";
 import { tryPartitionLock } from "./partition-lock.ts";
 import { boundAt, missingRanges, type PartitionRange, partitionName } from "./partition-range.ts";
 import { exclusionPrefix, readPartitions } from "./read-partitions.ts";

@@ -1,6 +1,6 @@
 import { readRow } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
-import { restOfSteps } from "../database/schema.ts";
+import { restOfSteps } from "../database/postgres-dialect.ts";
 import { type PartitionRange, rangeOf } from "./partition-range.ts";
 
 /** The partitions of a schema's Steps. */

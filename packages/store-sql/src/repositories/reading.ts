@@ -84,7 +84,7 @@ export async function* ownersOf(
   }
 }
 
-/** What the repositories of a database have in common. */
+/** The database of a repository, and how to read lists from it. */
 export interface Access {
   readonly database: ScriptDatabase;
   readonly dialect: SqlDialect;

@@ -1,5 +1,6 @@
 import { type AdminToken, adminRoles } from "@tollgate/core/store";
 import type { SqlParameters } from "../statement.ts";
+import { columnsOf } from "../tables.ts";
 import { describeRow } from "./describe-row.ts";
 
 /** A token as its row stores it. */
@@ -24,7 +25,7 @@ const rows = describeRow<StoredToken>({
 });
 
 /** The columns of a token's row. */
-export const adminTokenColumns = [...rows.columns, "digest", "sequence"];
+export const adminTokenColumns = columnsOf("admin_tokens");
 
 /** A token for the admin API as the parameters of its row; `sequence` gives the order of creation. */
 export function adminTokenToRow(

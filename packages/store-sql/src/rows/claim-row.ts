@@ -4,13 +4,6 @@ import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
 import { fromHex, toHex } from "./session-row.ts";
 
-/** The columns of a claim's row. */
-export const claimColumns = [
-  ...["organization_id", "key_id", "endpoint", "idempotency_key"],
-  ...["step_id", "request", "decision_id", "data_class", "opened_at"],
-  ...["state", "expires_at", "model", "headers", "body"],
-] as const;
-
 /** The columns that find a claim. */
 export function claimKeyToRow({
   organizationId,

@@ -16,13 +16,6 @@ const corrections = describeRow<Correction>(
   { costNanoUsd: "cost" },
 );
 
-/** The columns of a correction's row. */
-export const correctionColumns = [
-  ...corrections.columns,
-  ...["organization_id", "step_id", "attempt"],
-  ...["held_by", "usd_delta", "tokens_delta", "sequence"],
-];
-
 /** A correction as the parameters of its row; `sequence` is its place in the order of the store's writes. */
 export function correctionToRow(record: CorrectionRecord, sequence: number): SqlParameters {
   return {

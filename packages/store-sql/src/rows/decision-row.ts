@@ -1,23 +1,10 @@
 import type { Owner, PolicyDecision, Verdict } from "@tollgate/core/store";
 import type { SqlParameters } from "../statement.ts";
+import { columnsOf } from "../tables.ts";
 import { readRow } from "./row-reader.ts";
 
 /** The columns of a decision's row. */
-export const decisionColumns = [
-  "organization_id",
-  "id",
-  "user_id",
-  "key_id",
-  "effect",
-  "at",
-  "verdict",
-  "facts",
-  "policy_version",
-  "first_decision_id",
-  "refused_by",
-  "refusal",
-  "sequence",
-] as const;
+export const decisionColumns = columnsOf("decisions");
 
 /** A decision and its owner as the parameters of its row. */
 export function decisionToRow(

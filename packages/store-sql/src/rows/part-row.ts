@@ -15,20 +15,6 @@ export const positionsBeside: string = [
   reasoningPosition,
 ].join(", ");
 
-/** The columns of a part that a Step adds to its Session. */
-export const partColumns = [
-  "organization_id",
-  "session_id",
-  "position",
-  "step_id",
-  "kind",
-  "count",
-  "chain",
-  "content",
-  "salt",
-  "commitment",
-] as const;
-
 /** The parts that a Step adds to its Session, as the parameters of their rows. */
 export function partToRow(part: PartRecord): SqlParameters {
   return {

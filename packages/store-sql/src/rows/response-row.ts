@@ -21,12 +21,6 @@ export const responseRows = describeRow<StoredResponse>({
   input: "bytes",
 });
 
-/** The columns of a stored response, with what its history needs. */
-export const responseRecordColumns = [
-  ...responseRows.columns,
-  ...["messages", "built_on", "inherited", "idempotency_key"],
-];
-
 /** A stored response with what its history needs, as the parameters of its row. */
 export function responseRecordToRow(response: ResponseRecord): SqlParameters {
   const { idempotencyKeySha256 } = response;

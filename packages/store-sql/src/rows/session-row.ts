@@ -1,28 +1,11 @@
 import type { Session } from "@tollgate/core/store";
 import type { SessionState } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
+import { columnsOf } from "../tables.ts";
 import { readRow } from "./row-reader.ts";
 
 /** The columns of a Session's row. */
-export const sessionColumns = [
-  "organization_id",
-  "id",
-  "user_id",
-  "key_id",
-  "source",
-  "head",
-  "length",
-  "created_at",
-  "updated_at",
-  "updated",
-  "in_flight",
-  "turn_id",
-  "branched_from_session_id",
-  "common_length",
-  "root_session_id",
-  "history_from_session_id",
-  "data_classes",
-] as const;
+export const sessionColumns = columnsOf("sessions");
 
 /** A Session as the parameters of its row; `updated` is its place in the order of the store's writes. */
 export function sessionToRow(session: SessionState, updated: number): SqlParameters {

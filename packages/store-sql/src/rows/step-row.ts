@@ -10,53 +10,30 @@ import {
 } from "@tollgate/core/store";
 import type { StepRecord } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
+import { columnsOf } from "../tables.ts";
 import { type RowReader, readRow } from "./row-reader.ts";
+
+/** The columns that a Step is read from. */
+export const stepReadColumns = columnsOf("steps").filter(
+  (column) => column !== "host" && column !== "unsuccessful",
+);
 
 /**
  * The columns that are written when a Step opens. Those that no list filters by are packed into texts, because the cost of a
  * write grows with its columns.
  */
-export const stepColumns = [
-  "organization_id",
-  "id",
-  "user_id",
-  "key_id",
-  "key_label",
-  "source",
-  "endpoint",
-  "data_class",
-  "decision_id",
-  "session_id",
-  "turn_id",
-  "metadata",
-  "process_id",
-  "opened_at",
-  "outcome",
-  "gateway",
-  "vendor",
-  "model",
-  "connection",
-  "attempt",
-  "attempt_start",
-  "length",
-  "opening",
-  "sequence",
-] as const;
+export const stepColumns = stepReadColumns.filter(
+  (column) => !["attempt_end", "earlier_attempts", "ending"].includes(column),
+);
 
 /** The columns that the start of a further attempt changes. */
 export const nextAttemptColumns = [
-  ...(["gateway", "vendor", "model", "connection"] as const),
-  ...(["attempt", "attempt_start", "earlier_attempts"] as const),
-] as const;
+  ...["gateway", "vendor", "model", "connection"],
+  ...["attempt", "attempt_start", "earlier_attempts"],
+];
 
 /** The columns that the end of a Step changes. */
-export const endColumns = ["outcome", "host", "attempt_end", "ending"] as const;
-
-/** The columns that a Step is read from. */
-export const stepReadColumns = [
-  ...stepColumns,
-  ...(["attempt_end", "earlier_attempts", "ending"] as const),
-] as const;
+export const endColumns = ["outcome", "host", "attempt_end", "ending"];
 
 /** The values in `opening`. */
 type StepOpening = readonly [

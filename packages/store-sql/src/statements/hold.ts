@@ -1,7 +1,8 @@
 import { holdRows } from "../rows/budget-row.ts";
 import { insertInto } from "../statement.ts";
+import { columnsOf } from "../tables.ts";
 
-const counterColumns = ["budget_id", "subject", "period_start", "unit", "settled", "held"] as const;
+const counterColumns = columnsOf("budget_counters");
 
 const ofCounter = "budget_id = :budget_id AND subject = :subject AND period_start = :period_start";
 const ofStep = "organization_id = :organization_id AND step_id = :step_id";
