@@ -27,7 +27,7 @@ export function claimKey(
     answer: null,
   };
   const inserted: Operation = { write: "insert claim", row };
-  return earlier ? [{ write: "remove claim", row: nameOf(earlier) }, inserted] : [inserted];
+  return earlier ? [{ write: "remove claim", row: earlier }, inserted] : [inserted];
 }
 
 function isOver({ expiresAt }: ClaimRecord, at: number): boolean {
@@ -70,8 +70,4 @@ function claimOf(step: Step): ClaimName | null {
   const { organizationId, keyId, endpoint, id: stepId, idempotencyKeySha256 } = step;
   if (idempotencyKeySha256 === null) return null;
   return { organizationId, keyId, endpoint, keySha256: idempotencyKeySha256, stepId };
-}
-
-function nameOf({ organizationId, keyId, endpoint, keySha256, stepId }: ClaimRecord): ClaimName {
-  return { organizationId, keyId, endpoint, keySha256, stepId };
 }

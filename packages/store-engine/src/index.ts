@@ -3,19 +3,7 @@ export { chainHead, chainLength, chainSlice } from "./chain.ts";
 export { compareBytes } from "./compare-bytes.ts";
 export { isSameHold, moveCounter } from "./holds.ts";
 export type * from "./model.ts";
-export {
-  type Change,
-  type Decision,
-  idTakenError,
-  isOwnedBy,
-  keptExpiry,
-  type Operation,
-  type ResponseView,
-  type RetentionView,
-  type RowName,
-  type SessionView,
-  type View,
-} from "./model.ts";
+export { idTakenError, isOwnedBy, keptExpiry } from "./model.ts";
 export { openStep } from "./open-step.ts";
 export {
   type Ledger,

@@ -31,6 +31,7 @@ import {
 import { mapPage, type Place, sortedPage } from "./page.ts";
 import {
   type AdminTokenRow,
+  insertLeaf,
   type KeyRow,
   organizationsAfter,
   type SecretRow,
@@ -74,7 +75,7 @@ export function createKeyRepository(state: State): KeyRepository {
       const change = row && decide(row.key);
       if (!row || !change) return null;
       row.key = { ...row.key, ...change.patch, version: row.key.version + 1 };
-      state.leaves.insert(change.leaf);
+      insertLeaf(state, change.leaf);
       return row.key;
     },
     organizations: async (after, limit) => organizationsAfter(state, after, limit),
@@ -89,7 +90,7 @@ export function createKeyRepository(state: State): KeyRepository {
         secret.expiresAt = Math.min(secret.expiresAt ?? oldSecretsEnd, oldSecretsEnd);
       addSecret(state, row, digest);
       row.key = { ...row.key, prefix, version: row.key.version + 1 };
-      state.leaves.insert(leaf);
+      insertLeaf(state, leaf);
       return row.key;
     },
     async touch(uses) {
@@ -113,7 +114,7 @@ function insert(state: State, row: KeyRow, { key, salt, leaf }: KeyEntry): boole
   if (name !== null) state.secretlessKeys.set(name, row);
   if (!state.salts.has(key.organizationId))
     state.salts.set(key.organizationId, Uint8Array.from(salt));
-  state.leaves.insert(leaf);
+  insertLeaf(state, leaf);
   return true;
 }
 
@@ -150,7 +151,7 @@ export function createConnectionRepository(state: State): ConnectionRepository {
       if (known && isSameBytes(known.credential, connection.credential)) return;
       check?.(known ?? null);
       connections.set(connectionKey(connection), copyConnection(connection));
-      state.leaves.insert(leaf);
+      insertLeaf(state, leaf);
     },
     async get(organizationId, gateway) {
       const known = connections.get(connectionKey({ organizationId, gateway }));
@@ -162,7 +163,7 @@ export function createConnectionRepository(state: State): ConnectionRepository {
       if (known?.id !== id) return false;
       check?.(known);
       connections.delete(connectionKey(place));
-      state.leaves.insert(leaf);
+      insertLeaf(state, leaf);
       return true;
     },
     async rewrap({ from, to, leaf, ...place }) {
@@ -170,7 +171,7 @@ export function createConnectionRepository(state: State): ConnectionRepository {
       if (!known) return false;
       if (!isSameBytes(known.wrappedKey, from)) return isSameBytes(known.wrappedKey, to.wrappedKey);
       connections.set(connectionKey(place), copyConnection({ ...known, ...to }));
-      state.leaves.insert(leaf);
+      insertLeaf(state, leaf);
       return true;
     },
   };
@@ -224,12 +225,10 @@ function isSameBytes(a: Uint8Array, b: Uint8Array): boolean {
 }
 
 /** A change increments the version and writes its leaf. */
-function changesOf(state: State): (leaf: EvidenceLeaf) => true {
-  return (leaf) => {
-    state.budgetsVersion++;
-    state.leaves.insert(leaf);
-    return true;
-  };
+function recordChange(state: State, leaf: EvidenceLeaf): true {
+  state.budgetsVersion++;
+  insertLeaf(state, leaf);
+  return true;
 }
 
 /** One kind of limit: budgets, or rate limits. `forget` removes what belonged to an earlier limit with this id. */
@@ -238,21 +237,20 @@ function createLimits<Limit extends { readonly id: string }>(
   limits: Map<string, Limit>,
   forget: (id: string) => void = () => {},
 ) {
-  const recordChange = changesOf(state);
   return {
     list: async () => [...limits.values()],
     async insert(limit: Limit, leaf: EvidenceLeaf) {
       if (state.budgets.has(limit.id) || state.rateLimits.has(limit.id)) return false;
       limits.set(limit.id, limit);
       forget(limit.id);
-      return recordChange(leaf);
+      return recordChange(state, leaf);
     },
     async update(limit: Limit, leaf: EvidenceLeaf, check?: CheckBefore<Limit>) {
       const before = limits.get(limit.id);
       if (before === undefined) return false;
       check?.(before);
       limits.set(limit.id, limit);
-      return recordChange(leaf);
+      return recordChange(state, leaf);
     },
     async remove(id: string, leaf: EvidenceLeaf, check?: CheckBefore<Limit>) {
       const before = limits.get(id);
@@ -260,7 +258,7 @@ function createLimits<Limit extends { readonly id: string }>(
       check?.(before);
       limits.delete(id);
       forget(id);
-      return recordChange(leaf);
+      return recordChange(state, leaf);
     },
   };
 }
@@ -282,7 +280,7 @@ export function createAdminTokenRepository(state: State): AdminTokenRepository {
     async insert({ token, digest, leaf }) {
       if (withDigest(digest) !== undefined) return;
       const row = { id: token.id, organizationId: nobody, token, digest: hexOf(digest) };
-      if (adminTokens.insert(row)) state.leaves.insert(leaf);
+      if (adminTokens.insert(row)) insertLeaf(state, leaf);
     },
     findByDigest: async (digest) => withDigest(digest)?.token ?? null,
     get: async (id) => adminTokens.get(nobody, id)?.token ?? null,
@@ -295,7 +293,7 @@ export function createAdminTokenRepository(state: State): AdminTokenRepository {
       const row = adminTokens.get(nobody, id);
       if (row === null || row.token.revokedAt !== null) return false;
       row.token = { ...row.token, revokedAt: at };
-      state.leaves.insert(leaf);
+      insertLeaf(state, leaf);
       return true;
     },
     async touch({ id, at }) {
@@ -306,7 +304,6 @@ export function createAdminTokenRepository(state: State): AdminTokenRepository {
 }
 
 export function createBudgetRepository(state: State): BudgetRepository {
-  const recordChange = changesOf(state);
   const keepRaises = (isKept: (raise: BudgetRaise) => boolean): void => {
     state.raises.splice(0, Number.POSITIVE_INFINITY, ...state.raises.filter(isKept));
   };
@@ -326,13 +323,13 @@ export function createBudgetRepository(state: State): BudgetRepository {
       if (others.filter(({ until }) => until > at).length >= max) return false;
       keepRaises((other) => other.budgetId !== budgetId || other.until > at);
       state.raises.push(raise);
-      return recordChange(leaf);
+      return recordChange(state, leaf);
     },
     async removeRaise({ budgetId, id }, leaf, check) {
       checkBudget(budgetId, check);
       const before = state.raises.length;
       keepRaises((raise) => raise.budgetId !== budgetId || raise.id !== id);
-      return state.raises.length < before && recordChange(leaf);
+      return state.raises.length < before && recordChange(state, leaf);
     },
     reconcile: (query) => reconcile(ledgerOf(state), query),
     counters: async (query, paging) => state.counters.page(query, paging),
@@ -355,26 +352,25 @@ function ledgerOf(state: State): Ledger<MemoryLedger> {
     holds: row.holds,
   });
   const reads: LedgerReads<MemoryLedger> = {
-    steps: (after, limit) => chunkOf(sliceOf(stepsWithHolds, after, limit).map(step), after, limit),
-    corrections: (after, limit) =>
-      chunkOf(sliceOf(corrections, after, limit).map(corrected), after, limit),
-    counters: (after, limit) => chunkOf(counters.from(after ?? 0, limit), after, limit),
+    steps: (after, limit) => chunkOf(stepsWithHolds, step, after, limit),
+    corrections: (after, limit) => chunkOf(corrections, corrected, after, limit),
+    counters: (after, limit) =>
+      chunkOf(counters.inOrder, (key) => counters.get(key) ?? [], after, limit),
     step,
     counter: (key) => counters.get(key),
   };
   return { read: async (work) => work(reads) };
 }
 
-function sliceOf<Row>(rows: readonly Row[], after: number | null, limit: number): readonly Row[] {
-  return rows.slice(after ?? 0, (after ?? 0) + limit);
-}
-
-function chunkOf<Row>(
-  rows: readonly Row[],
+function chunkOf<Row, Read>(
+  list: readonly Row[],
+  read: (row: Row) => Read | readonly Read[],
   after: number | null,
   limit: number,
-): LedgerChunk<Row, number> {
-  return { rows, end: (after ?? 0) + rows.length, isLast: rows.length < limit };
+): LedgerChunk<Read, number> {
+  const start = after ?? 0;
+  const rows = list.slice(start, start + limit).flatMap(read);
+  return { rows, end: start + rows.length, isLast: rows.length < limit };
 }
 
 /** It counts for the holds of the attempt that took them. */

@@ -21,6 +21,7 @@ import {
 import {
   claimKeyOf,
   copyResponse,
+  insertLeaf,
   type SessionRow,
   type State,
   type StepRow,
@@ -121,7 +122,7 @@ function apply(state: State, operation: Operation): void {
       state.erasedUpTo.set(operation.row.organizationId, operation.row.updated);
       break;
     case "insert leaf":
-      state.leaves.insert(operation.row);
+      insertLeaf(state, operation.row);
       break;
     default:
       applyToClaim(state, operation);

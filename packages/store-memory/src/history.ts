@@ -45,6 +45,7 @@ import { mapPage, type Place, sealedPage, sortedPage } from "./page.ts";
 import {
   copyResponse,
   type DecisionRow,
+  insertLeaf,
   keyOf,
   type LeafRow,
   organizationsAfter,
@@ -308,11 +309,11 @@ export function createEvidenceRepository(state: State): EvidenceRepository {
       return mapPage(state.changes.page(asked, paging), leafOf);
     },
     async record(leaf) {
-      state.leaves.insert(leaf);
+      insertLeaf(state, leaf);
     },
     async notePolicy({ version, leaf }) {
       if (state.policyVersion === version) return;
-      state.leaves.insert(leaf(state.policyVersion));
+      insertLeaf(state, leaf(state.policyVersion));
       state.policyVersion = version;
     },
   };

@@ -64,7 +64,8 @@ export interface State {
   /** Every correction of these Steps, in the order made. */
   readonly corrections: { readonly step: StepRow; readonly correction: CorrectionRecord }[];
   readonly decisions: Table<DecisionRow>;
-  readonly leaves: Leaves;
+  /** Every leaf, in the order written. */
+  readonly leaves: Rows<LeafRow>;
   /** The log of each organization, by its id. */
   readonly logs: Map<string, Log>;
   /** The leaves of administrative changes, by time. */
@@ -91,8 +92,6 @@ export interface State {
 
 export function createState(): State {
   const createUsage = () => createTable<UsageHour>("usage", ({ hour }) => hour);
-  const changes = createRows<LeafRow>("changes", ({ at }) => at);
-  const logs = new Map<string, Log>();
   return {
     cursorSecret: randomBytes(32).toString("hex"),
     salts: new Map(),
@@ -108,9 +107,9 @@ export function createState(): State {
     stepsWithHolds: [],
     corrections: [],
     decisions: createTable("decisions", ({ decision }) => decision.at),
-    leaves: leavesWith(changes, logs),
-    logs,
-    changes,
+    leaves: createRows("leaves"),
+    logs: new Map(),
+    changes: createRows("changes", ({ at }) => at),
     leases: new Map(),
     budgets: new Map(),
     rateLimits: new Map(),
@@ -140,23 +139,18 @@ export function turnOf(
   return { organizationId, userId, keyId, id, sessionId };
 }
 
-function leavesWith(changes: Rows<LeafRow>, logs: Map<string, Log>): Leaves {
-  const leaves = createRows<LeafRow>("leaves");
-  return {
-    page: leaves.page,
-    insert({ id, organizationId, kind, at, meta, hash }) {
-      const hex = Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("hex");
-      const row = { id, organizationId, kind, at, meta, hash: hex };
-      leaves.insert(row);
-      let log = logs.get(organizationId);
-      if (log === undefined) {
-        log = { leaves: [], checkpoints: [] };
-        logs.set(organizationId, log);
-      }
-      log.leaves.push(row);
-      if (isChangeKind(kind)) changes.insert(row);
-    },
-  };
+export function insertLeaf({ leaves, changes, logs }: State, leaf: EvidenceLeaf): void {
+  const { id, organizationId, kind, at, meta, hash } = leaf;
+  const hex = Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("hex");
+  const row = { id, organizationId, kind, at, meta, hash: hex };
+  leaves.insert(row);
+  let log = logs.get(organizationId);
+  if (log === undefined) {
+    log = { leaves: [], checkpoints: [] };
+    logs.set(organizationId, log);
+  }
+  log.leaves.push(row);
+  if (isChangeKind(kind)) changes.insert(row);
 }
 
 export interface KeyRow extends RowName {
@@ -229,11 +223,6 @@ export type LeafRow = Omit<EvidenceLeaf, "hash"> & { readonly hash: string };
 export interface Log {
   readonly leaves: LeafRow[];
   readonly checkpoints: Checkpoint[];
-}
-
-/** Every leaf, in the order written. */
-interface Leaves extends Pick<Rows<LeafRow>, "page"> {
-  insert(leaf: EvidenceLeaf): void;
 }
 
 export interface DecisionRow extends Owner {
@@ -329,8 +318,8 @@ interface Counters {
   get(key: BudgetCounterKey): BudgetCounter | null;
   set(counter: BudgetCounter): void;
   page(query: CounterQuery, paging: StorePaging): StorePage<BudgetCounter>;
-  /** The counters from a place on, in the order in which they began. */
-  from(place: number, limit: number): readonly BudgetCounter[];
+  /** Their keys, in the order in which they began. */
+  readonly inOrder: readonly BudgetCounterKey[];
 }
 
 interface CounterQuery {
@@ -358,7 +347,7 @@ function createCounters(): Counters {
       if (!periods.has(periodStart)) inOrder.push({ budgetId, subject, periodStart });
       periods.set(periodStart, counter);
     },
-    from: (place, limit) => inOrder.slice(place, place + limit).flatMap((key) => find(key) ?? []),
+    inOrder,
     page({ budgetId, subject, periodStart }, paging) {
       const rows = ofBudget(budgetId).filter(
         (row) =>

@@ -14,13 +14,17 @@ const newestFirst = {
   tie: { column: "sequence", direction: "DESC", type: "integer" },
 } as const;
 
+const oldestFirst = { direction: "ASC", tie: null } as const;
+
+/** Lists of an organization, whose places count what the whole store has written. */
+const sealed = { byOrganization: true, isSealed: true } as const;
+
 /** Every list of the store, with the sort order of its pages. */
 export const lists = {
   keys: {
     name: "keys",
     table: "api_keys",
-    byOrganization: true,
-    isSealed: true,
+    ...sealed,
     columns: keyRows.columns,
     order: "created_at",
     ...newestFirst,
@@ -28,8 +32,7 @@ export const lists = {
   sessions: {
     name: "sessions",
     table: "sessions",
-    byOrganization: true,
-    isSealed: true,
+    ...sealed,
     columns: sessionColumns,
     order: "updated",
     direction: "DESC",
@@ -38,8 +41,7 @@ export const lists = {
   steps: {
     name: "steps",
     table: "steps",
-    byOrganization: true,
-    isSealed: true,
+    ...sealed,
     columns: stepReadColumns,
     order: "opened_at",
     ...newestFirst,
@@ -47,8 +49,7 @@ export const lists = {
   decisions: {
     name: "decisions",
     table: "decisions",
-    byOrganization: true,
-    isSealed: true,
+    ...sealed,
     columns: decisionColumns,
     order: "at",
     ...newestFirst,
@@ -56,7 +57,6 @@ export const lists = {
   adminTokens: {
     name: "admin tokens",
     table: "admin_tokens",
-    byOrganization: false,
     columns: adminTokenColumns,
     order: "created_at",
     ...newestFirst,
@@ -64,7 +64,6 @@ export const lists = {
   counters: {
     name: "counters",
     table: "budget_counters",
-    byOrganization: false,
     columns: columnsOf("budget_counters"),
     order: "period_start",
     direction: "DESC",
@@ -73,7 +72,6 @@ export const lists = {
   changes: {
     name: "changes",
     table: "leaves",
-    byOrganization: false,
     isSealed: true,
     columns: leafColumns,
     order: "at",
@@ -91,28 +89,22 @@ export const lists = {
   checkpoints: {
     name: "checkpoints",
     table: "checkpoints",
-    byOrganization: false,
     columns: checkpointRows.columns,
     order: "number",
-    direction: "ASC",
-    tie: null,
+    ...oldestFirst,
   },
   logLeaves: {
     name: "log leaves",
     table: "log_leaves",
-    byOrganization: false,
     columns: logLeafColumns,
     order: "number",
-    direction: "ASC",
-    tie: null,
+    ...oldestFirst,
   },
   leaves: {
     name: "leaves",
     table: "leaves",
-    byOrganization: false,
     columns: leafColumns,
     order: "sequence",
-    direction: "ASC",
-    tie: null,
+    ...oldestFirst,
   },
 } as const satisfies Record<string, PagedList>;

@@ -24,7 +24,7 @@ export interface PagedList {
   readonly name: string;
   readonly table: string;
   /** Whether its rows belong to organizations, so a page can be read from each organization. */
-  readonly byOrganization: boolean;
+  readonly byOrganization?: true;
   /** Whether its places count what the whole store has written, so cursors of one organization are sealed. */
   readonly isSealed?: true;
   readonly columns: readonly string[];

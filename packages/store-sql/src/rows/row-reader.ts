@@ -1,28 +1,15 @@
+/** Reads a row from a database client. Throws a TypeError that names the column with an invalid value. */
+export function readRow(row: unknown): RowReader {
+  return new RowReader(row);
+}
+
 /**
  * Reads the columns of one row and rejects values that the schema does not allow, so damaged data causes an error, not
  * a wrong answer.
+ *
+ * A class, because closures would cost ten functions for each row.
  */
-export interface RowReader {
-  text(column: string): string;
-  textOrNull(column: string): string | null;
-  /** One of these values: words, or null. */
-  oneOf<Value>(column: string, values: readonly Value[]): Value;
-  integer(column: string): number;
-  integerOrNull(column: string): number | null;
-  bytes(column: string): Uint8Array;
-  bytesOrNull(column: string): Uint8Array | null;
-  /** A JSON value that this store wrote. Its type is the one that was written. */
-  json<Value>(column: string): Value;
-  jsonOrNull<Value>(column: string): Value | null;
-}
-
-/** Reads a row from a database client. Throws a TypeError that names the column with an invalid value. */
-export function readRow(row: unknown): RowReader {
-  return new Reader(row);
-}
-
-/** A class, because closures would cost ten functions for each row. */
-class Reader implements RowReader {
+export class RowReader {
   readonly #row: unknown;
 
   constructor(row: unknown) {
@@ -38,6 +25,7 @@ class Reader implements RowReader {
     return this.#value(column) === null ? null : this.text(column);
   }
 
+  /** One of these values: words, or null. */
   oneOf<Value>(column: string, values: readonly Value[]): Value {
     const found = this.#value(column);
     for (const value of values) if (value === found) return value;
@@ -65,6 +53,7 @@ class Reader implements RowReader {
     return this.#value(column) === null ? null : this.bytes(column);
   }
 
+  /** A JSON value that this store wrote. Its type is the one that was written. */
   json<Value>(column: string): Value {
     return JSON.parse(this.text(column));
   }
