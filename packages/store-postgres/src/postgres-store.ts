@@ -14,6 +14,7 @@ import pg from "pg";
 import type { PostgresPool } from "./database/client.ts";
 import { createDatabase, type Database } from "./database/database.ts";
 import { postgresDialect } from "./database/postgres-dialect.ts";
+import { anyway } from "./database/retry.ts";
 import { isSchemaName } from "./database/schema-name.ts";
 import { scriptsOn } from "./database/scripts.ts";
 import { mapped, promised, type Task } from "./database/task.ts";
@@ -111,7 +112,6 @@ export function postgresStore(source: PostgresSource, options: PostgresStoreOpti
   const { driver } = database;
   const shared = createRepositories(scriptsOn(database), postgresDialect);
   const { whileOpening, ...leases } = createLeases(database);
-  const anyway = { evenIfDone: true };
   return {
     contract: 1,
     migrate: (mode) => database.migrate(mode),

@@ -39,18 +39,8 @@ export class RowExists extends Error {
   }
 }
 
-/** Waiting rows, grouped by the statement that writes one of them. */
-interface WaitingRows {
-  add(statement: string, row: SqlParameters): void;
-  flush(): void;
-  flushFor(text: string): void;
-  drop(): void;
-}
-
-/** `write` writes all waiting rows of one statement. */
-function createWaitingRows(
-  write: (statement: string, rows: readonly SqlParameters[]) => void,
-): WaitingRows {
+/** Waiting rows, grouped by the statement that writes one of them. `write` writes all rows of one statement. */
+function createWaitingRows(write: (statement: string, rows: readonly SqlParameters[]) => void) {
   const waiting: {
     readonly statement: string;
     /** The table, and the views that read it. */
@@ -62,18 +52,18 @@ function createWaitingRows(
     rows.length = 0;
   };
   return {
-    add(statement, row) {
+    add(statement: string, row: SqlParameters): void {
       const same = waiting.find((other) => other.statement === statement);
       if (same) same.rows.push(row);
       else waiting.push({ statement, names: namesOf(statement), rows: [row] });
     },
-    flush() {
+    flush(): void {
       for (const one of waiting) writeOf(one);
     },
-    flushFor(text) {
+    flushFor(text: string): void {
       for (const one of waiting) if (one.names.some((name) => text.includes(name))) writeOf(one);
     },
-    drop() {
+    drop(): void {
       for (const { rows } of waiting) rows.length = 0;
     },
   };

@@ -14,7 +14,7 @@ import {
 } from "./connection.ts";
 import { isLockTimeout, PostgresFailure } from "./failure.ts";
 import { migrate, requireSchema } from "./migrate.ts";
-import { createPause, createRetry, type Repeatable, type RetryTiming } from "./retry.ts";
+import { anyway, createPause, createRetry, type Repeatable, type RetryTiming } from "./retry.ts";
 import { createQualify } from "./schema-name.ts";
 import { ending, promised, type Task, taskOf } from "./task.ts";
 import { createTransaction, inTransaction, type Transaction, withSettings } from "./transaction.ts";
@@ -207,5 +207,3 @@ function unlessBusy(error: unknown): null {
   if (isLockTimeout(error)) return null;
   throw error;
 }
-
-const anyway: Repeatable = { evenIfDone: true };

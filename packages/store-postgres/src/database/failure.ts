@@ -51,6 +51,11 @@ export function isLockTimeout(error: unknown): boolean {
   return error instanceof PostgresFailure && error.state === lockTimeout;
 }
 
+/** Whether the failed change may have committed. */
+export function mayBeDone(error: unknown): boolean {
+  return error instanceof PostgresFailure && error.kind.isUnsure;
+}
+
 /** The server is starting, stopping, full or read-only. Another connection may reach it or its successor. */
 const unavailable = /^(08|57P|53|25006|25P0[34])/;
 
@@ -79,17 +84,14 @@ export function queryFailure(thrown: unknown, commits: boolean): PostgresFailure
     });
   }
   const problem = `${message} (${state})`;
-  if (rolledBack.has(state))
-    return new PostgresFailure(problem, { isPassing: true }, state, tableOf(thrown));
-  if (otherStatements.has(state))
-    return new PostgresFailure(problem, { isLost: true, isPassing: true }, state);
-  if (unavailable.test(state))
-    return new PostgresFailure(
-      problem,
-      { isLost: true, isUnsure: commits, isPassing: true },
-      state,
-    );
-  return new PostgresFailure(problem, {}, state);
+  return new PostgresFailure(problem, kindOf(state, commits), state, tableOf(thrown));
+}
+
+function kindOf(state: string, commits: boolean): Partial<FailureKind> {
+  if (rolledBack.has(state)) return { isPassing: true };
+  if (otherStatements.has(state)) return { isLost: true, isPassing: true };
+  if (unavailable.test(state)) return { isLost: true, isUnsure: commits, isPassing: true };
+  return {};
 }
 
 /** Converts an error from opening a connection: nothing was sent. */

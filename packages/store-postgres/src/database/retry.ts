@@ -20,6 +20,8 @@ export interface Repeatable {
   readonly failure?: unknown;
 }
 
+export const anyway: Repeatable = { evenIfDone: true };
+
 /** Runs work until it succeeds, fails for good, or is out of retries. */
 export type Retry = <Result>(
   run: (isUnsure: boolean) => Promise<Result>,

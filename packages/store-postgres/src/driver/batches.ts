@@ -1,6 +1,6 @@
 import type { RowName } from "@tollgate/store-engine";
 import type { Connection } from "../database/connection.ts";
-import { PostgresFailure } from "../database/failure.ts";
+import { mayBeDone, PostgresFailure } from "../database/failure.ts";
 import { maxRetries, type PauseAfter } from "../database/retry.ts";
 import { ending, type Task } from "../database/task.ts";
 import type { Draft, Locks } from "./draft.ts";
@@ -196,7 +196,8 @@ export function createBatches<One extends PreparedDecision<One>>({
   };
   /** Runs the decisions of a failed batch in another way. */
   const recover = (error: unknown, drafts: readonly One[]): void => {
-    if (drafts.length > maxSmallBatchSize && !isOfAll(error))
+    // Changes that may be written can't share a statement again.
+    if (drafts.length > maxSmallBatchSize && !mayBeDone(error))
       queue = [...drafts.map(({ waiting }) => queued(waiting, maxSmallBatchSize)), ...queue];
     else for (const { waiting } of drafts) waiting.runAlone(failureOf(error, drafts));
   };
@@ -307,12 +308,10 @@ function takeFrom<One extends PreparedDecision<One>>(
   return { drafts, left };
 }
 
-/** The failure for each draft of a batch: null if another draft may have caused it. */
-function failureOf(error: unknown, drafts: readonly Draft[] | null): unknown {
-  return isOfAll(error) || drafts?.length === 1 ? error : null;
-}
-
-/** Whether the connection failed and each change may be written, so no draft caused it and none can share a statement. */
-function isOfAll(error: unknown): boolean {
-  return error instanceof PostgresFailure && error.kind.isUnsure;
+/**
+ * The failure for each draft of a batch: null if another draft may have caused it. If each change may be written, the
+ * connection failed, so no draft caused it.
+ */
+function failureOf(error: unknown, drafts: readonly Draft[]): unknown {
+  return mayBeDone(error) || drafts.length === 1 ? error : null;
 }

@@ -13,8 +13,8 @@ import {
   viewKnown,
 } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
-import { isLockTimeout, PostgresFailure } from "../database/failure.ts";
-import type { PauseAfter, Repeatable, Retry } from "../database/retry.ts";
+import { isLockTimeout, mayBeDone, PostgresFailure } from "../database/failure.ts";
+import { anyway, type PauseAfter, type Repeatable, type Retry } from "../database/retry.ts";
 import { promised, type Task } from "../database/task.ts";
 import { askFetching } from "./ask-fetching.ts";
 import {
@@ -129,6 +129,7 @@ export function createDriver(transport: DriverTransport): Driver {
           resolve();
         },
         reject(error) {
+          // The known rows may be wrong.
           if (mayBeDone(error)) known.forget();
           reject(error);
         },
@@ -163,16 +164,9 @@ export function createDriver(transport: DriverTransport): Driver {
     settle: together("settling"),
     alone: (decide, how) => tryAgain(() => runAlone(decide, how), how),
     ask: (question) =>
-      tryAgain(() => transact((connection) => askFetching(connection, question)), {
-        evenIfDone: true,
-      }),
+      tryAgain(() => transact((connection) => askFetching(connection, question)), anyway),
     waiting: () => batches.waiting() + lane.waiting,
   };
-}
-
-/** Whether the failed statement may have committed, so the known rows may be wrong. */
-function mayBeDone(error: unknown): boolean {
-  return error instanceof PostgresFailure && error.kind.isUnsure;
 }
 
 /** A prepared decision that receives its outcome. */
