@@ -8,13 +8,13 @@ export { ownersOf, pageFrom, readWhere } from "./repositories/reading.ts";
 export { createRepositories } from "./repositories/repositories.ts";
 export { counterFromRow, counterToRow, moveToRow } from "./rows/budget-row.ts";
 export { claimKeyToRow } from "./rows/claim-row.ts";
-export { decisionColumns, decisionFromRow, decisionToRow, verdictOf } from "./rows/decision-row.ts";
+export { decisionFromRow, decisionToRow, verdictOf } from "./rows/decision-row.ts";
 export { snakeCase } from "./rows/describe-row.ts";
 export { errorRows } from "./rows/error-row.ts";
 export { leafToRow } from "./rows/leaf-row.ts";
 export { partToRow } from "./rows/part-row.ts";
 export { readRow } from "./rows/row-reader.ts";
-export { sessionColumns, sessionFromRow, sessionToRow } from "./rows/session-row.ts";
+export { sessionFromRow, sessionToRow } from "./rows/session-row.ts";
 export {
   endColumns,
   endToRow,
@@ -62,7 +62,7 @@ export { erasureStatements, retentionStatements } from "./statements/retention.t
 export { stepStatements } from "./statements/step.ts";
 export { selectById, selectOwners, transcriptStatements } from "./statements/transcript.ts";
 export { summedSteps } from "./summary-page.ts";
-export { type ColumnType, columnTypesOf, type TableName } from "./tables.ts";
+export { type ColumnType, columnsOf, columnTypesOf, type TableName } from "./tables.ts";
 export { createKnownRecent } from "./view/known-recent.ts";
 export { createKnownRows, type KnownRows } from "./view/known-rows.ts";
 export { viewKnown } from "./view/known-view.ts";

@@ -1,11 +1,7 @@
-import { adminTokenColumns } from "./rows/admin-token-row.ts";
 import { checkpointRows, logLeafColumns } from "./rows/checkpoint-row.ts";
-import { decisionColumns } from "./rows/decision-row.ts";
 import { keyRows } from "./rows/key-row.ts";
-import { leafColumns } from "./rows/leaf-row.ts";
 import { sessionColumns } from "./rows/session-row.ts";
 import { stepReadColumns } from "./rows/step-row.ts";
-import { usageRows } from "./rows/usage-row.ts";
 import type { PagedList } from "./select-page.ts";
 import { columnsOf } from "./tables.ts";
 
@@ -50,14 +46,14 @@ export const lists = {
     name: "decisions",
     table: "decisions",
     ...sealed,
-    columns: decisionColumns,
+    columns: columnsOf("decisions"),
     order: "at",
     ...newestFirst,
   },
   adminTokens: {
     name: "admin tokens",
     table: "admin_tokens",
-    columns: adminTokenColumns,
+    columns: columnsOf("admin_tokens"),
     order: "created_at",
     ...newestFirst,
   },
@@ -73,7 +69,7 @@ export const lists = {
     name: "changes",
     table: "leaves",
     isSealed: true,
-    columns: leafColumns,
+    columns: columnsOf("leaves"),
     order: "at",
     ...newestFirst,
   },
@@ -81,7 +77,7 @@ export const lists = {
     name: "usage",
     table: "usage_hours",
     byOrganization: true,
-    columns: usageRows.columns,
+    columns: columnsOf("usage_hours"),
     order: "hour",
     direction: "ASC",
     tie: { column: "id", direction: "ASC", type: "text" },
@@ -103,7 +99,7 @@ export const lists = {
   leaves: {
     name: "leaves",
     table: "leaves",
-    columns: leafColumns,
+    columns: columnsOf("leaves"),
     order: "sequence",
     ...oldestFirst,
   },

@@ -1,5 +1,5 @@
 import type { Operation, RowName } from "@tollgate/store-engine";
-import { holdRows, holdToRow } from "./rows/budget-row.ts";
+import { holdToRow } from "./rows/budget-row.ts";
 import {
   claimNameToRow,
   claimToRow,
@@ -7,12 +7,12 @@ import {
   settledClaimToRow,
 } from "./rows/claim-row.ts";
 import { correctionToRow } from "./rows/correction-row.ts";
-import { decisionColumns, decisionToRow } from "./rows/decision-row.ts";
+import { decisionToRow } from "./rows/decision-row.ts";
 import { errorRows } from "./rows/error-row.ts";
-import { leafColumns, leafToRow } from "./rows/leaf-row.ts";
+import { leafToRow } from "./rows/leaf-row.ts";
 import { partToRow } from "./rows/part-row.ts";
 import { hiddenResponseToRow, responseRecordToRow } from "./rows/response-row.ts";
-import { sessionColumns, sessionToRow } from "./rows/session-row.ts";
+import { sessionToRow } from "./rows/session-row.ts";
 import {
   endColumns,
   endToRow,
@@ -53,40 +53,40 @@ const ofHold = ["organization_id", "step_id", "attempt", "budget_id", "subject",
 
 /** Every way in which the changes of decisions write rows, except counters, in the order of writing. */
 export const writes = {
-  step: insertion("claim", "steps", stepColumns, "sequence"),
-  openStep: insertion("insert", "open_steps", [...byOpenStep, "renewal", "output_tokens"]),
+  step: insertion("claim", "steps", "sequence", stepColumns),
+  openStep: insertion("insert", "open_steps"),
   nextAttempt: update("steps", byId, nextAttemptColumns),
   endedStep: update("steps", byId, endColumns),
   closedStep: removal("open_steps", byOpenStep),
   removedStep: removal("steps", byId),
-  session: insertion("claim", "sessions", sessionColumns, "updated"),
+  session: insertion("claim", "sessions", "updated"),
   movedSession: update(
     "sessions",
     byId,
     ["head", "length", "updated", "updated_at", "in_flight", "turn_id", "data_classes"],
     "updated",
   ),
-  turn: insertion("note", "turns", [...byId, "session_id"]),
-  response: insertion("claim", "responses", columnsOf("responses")),
+  turn: insertion("note", "turns"),
+  response: insertion("claim", "responses"),
   hiddenResponse: update("responses", byId, ["expires_at", "body", "input"]),
   removedResponse: removal("responses", byId),
   // An expired claim goes before the one that replaces it.
   removedClaim: removal("claims", ofClaim),
-  claim: insertion("claim", "claims", columnsOf("claims")),
+  claim: insertion("claim", "claims"),
   settledClaim: update("claims", ofClaim, ["state", "expires_at", "model", "headers", "body"]),
   forgottenClaim: update("claims", ofClaim, ["state", "model", "headers", "body"]),
-  part: insertion("insert", "transcript_parts", columnsOf("transcript_parts")),
+  part: insertion("insert", "transcript_parts"),
   erasedPart: update("transcript_parts", ofPart, ["content", "salt"]),
-  error: insertion("insert", "attempt_errors", errorRows.columns),
+  error: insertion("insert", "attempt_errors"),
   erasedError: update("attempt_errors", ofError, ["content", "salt"]),
-  erasure: rowWrite("set", "erasures", ["organization_id"], ["organization_id", "updated"]),
-  decision: insertion("note", "decisions", decisionColumns, "sequence"),
-  claimedDecision: insertion("claim", "decisions", decisionColumns, "sequence"),
-  hold: insertion("insert", "holds", holdRows.columns),
+  erasure: rowWrite("set", "erasures", ["organization_id"], columnsOf("erasures")),
+  decision: insertion("note", "decisions", "sequence"),
+  claimedDecision: insertion("claim", "decisions", "sequence"),
+  hold: insertion("insert", "holds"),
   settledHold: update("holds", ofHold, ["settled"]),
-  correction: insertion("insert", "corrections", columnsOf("corrections"), "sequence"),
-  usageHour: insertion("note", "usage_hours", usageRows.columns),
-  leaf: insertion("insert", "leaves", leafColumns, "sequence"),
+  correction: insertion("insert", "corrections", "sequence"),
+  usageHour: insertion("note", "usage_hours"),
+  leaf: insertion("insert", "leaves", "sequence"),
 } as const satisfies Readonly<Record<string, RowWrite>>;
 
 type WriteName = keyof typeof writes;
@@ -94,8 +94,8 @@ type WriteName = keyof typeof writes;
 function insertion(
   kind: "insert" | "claim" | "note",
   table: TableName,
-  columns: readonly string[],
   numbered: string | null = null,
+  columns = columnsOf(table),
 ): RowWrite {
   return rowWrite(kind, table, [], columns, numbered);
 }

@@ -19,8 +19,8 @@ import {
   type Answer,
   type Ask,
   type Conditions,
+  columnsOf,
   continued,
-  decisionColumns,
   decisionFromRow,
   find,
   lists,
@@ -208,7 +208,7 @@ const permits: PagedList = {
 };
 
 const steps = { name: "steps" };
-const decisions = { name: "decisions", columns: decisionColumns };
+const decisions = { name: "decisions", columns: columnsOf("decisions") };
 const permitById = `${selectById("steps", permitColumns)} AND permit IS NOT NULL`;
 const decisionById = selectById(decisions.name, decisions.columns);
 

@@ -1,6 +1,8 @@
 import {
+  type AdminToken,
   type AdminTokenRepository,
   type ApiKey,
+  adminRoles,
   GatewayError,
   type KeyEntry,
   type KeyName,
@@ -12,7 +14,7 @@ import {
 } from "@tollgate/core/store";
 import type { SqlDialect } from "../dialect.ts";
 import { lists } from "../lists.ts";
-import { adminTokenColumns, adminTokenFromRow, adminTokenToRow } from "../rows/admin-token-row.ts";
+import { describeRow } from "../rows/describe-row.ts";
 import { foundKeyFromRow, foundSecretFromRow, keyRows } from "../rows/key-row.ts";
 import { readRow } from "../rows/row-reader.ts";
 import {
@@ -26,8 +28,9 @@ import {
   type Script,
   type ScriptDatabase,
 } from "../script.ts";
-import { insertInto } from "../statement.ts";
+import { insertInto, type SqlParameters } from "../statement.ts";
 import { administrationStatements } from "../statements/administration.ts";
+import { columnsOf } from "../tables.ts";
 import { type Access, insertLeaf, readById, readWhere } from "./reading.ts";
 
 export function createKeyRepository({
@@ -173,9 +176,9 @@ function nameOf({
 type TokenInsertion = Parameters<AdminTokenRepository["insert"]>[0];
 type TokenRevocation = Parameters<AdminTokenRepository["revoke"]>[0];
 
-const selectToken = `SELECT ${adminTokenColumns.join(", ")} FROM admin_tokens`;
+const selectToken = `SELECT ${columnsOf("admin_tokens").join(", ")} FROM admin_tokens`;
 const tokenStatements = {
-  insert: `${insertInto("admin_tokens", adminTokenColumns)} ON CONFLICT DO NOTHING`,
+  insert: `${insertInto("admin_tokens", columnsOf("admin_tokens"))} ON CONFLICT DO NOTHING`,
   byDigest: `${selectToken} WHERE digest = :digest`,
   byId: `${selectToken} WHERE id = :id`,
   revoke: "UPDATE admin_tokens SET revoked_at = :at WHERE id = :id AND revoked_at IS NULL",
@@ -207,4 +210,39 @@ function* revokeToken({ id, at, leaf }: TokenRevocation): Script<boolean> {
   if ((yield* run(tokenStatements.revoke, { id, at })) === 0) return false;
   yield* insertLeaf(leaf);
   return true;
+}
+
+/** A token as its row stores it. */
+interface StoredToken extends Omit<AdminToken, "organizations" | "transcripts"> {
+  /** Null for all organizations. */
+  readonly organizations: readonly string[] | null;
+  /** The data class up to which it may read transcripts. */
+  readonly transcripts: string | null;
+}
+
+const tokenRows = describeRow<StoredToken>({
+  id: "text",
+  label: "text",
+  prefix: "text",
+  role: adminRoles,
+  organizations: "jsonOrNull",
+  transcripts: "textOrNull",
+  createdAt: "integer",
+  expiresAt: "integer",
+  revokedAt: "integerOrNull",
+  lastUsedAt: "integerOrNull",
+});
+
+/** A token for the admin API as the parameters of its row; `sequence` gives the order of creation. */
+function adminTokenToRow(token: AdminToken, digest: Uint8Array, sequence: number): SqlParameters {
+  const organizations = token.organizations === "all" ? null : token.organizations;
+  const transcripts = token.transcripts?.upTo ?? null;
+  return { ...tokenRows.toRow({ ...token, organizations, transcripts }), digest, sequence };
+}
+
+/** The token in a row. */
+function adminTokenFromRow(row: unknown): AdminToken {
+  const { organizations, transcripts: upTo, ...token } = tokenRows.fromRow(row);
+  const transcripts = upTo === null ? null : { upTo };
+  return { ...token, organizations: organizations ?? "all", transcripts };
 }

@@ -3,7 +3,7 @@ import { stepContents, withCorrections, withErrors } from "@tollgate/store-engin
 import type { SqlDialect } from "../dialect.ts";
 import { lists } from "../lists.ts";
 import { correctionFromRow } from "../rows/correction-row.ts";
-import { decisionColumns, decisionFromRow } from "../rows/decision-row.ts";
+import { decisionFromRow } from "../rows/decision-row.ts";
 import { errorsOf, hasError, messageFromRow } from "../rows/error-row.ts";
 import { readRow } from "../rows/row-reader.ts";
 import { stepFromRow, stepReadColumns } from "../rows/step-row.ts";
@@ -12,6 +12,7 @@ import { all, type Script } from "../script.ts";
 import { correctionsOf } from "../statements/correction.ts";
 import { transcriptStatements } from "../statements/transcript.ts";
 import { summaryOf, summedSteps } from "../summary-page.ts";
+import { columnsOf } from "../tables.ts";
 import { type Access, readById, readWhere } from "./reading.ts";
 
 /** The Steps of a database. Each store sweeps them in its own way. */
@@ -45,7 +46,7 @@ export function createDecisionRepository({
   conditions,
   readPage,
 }: Access): DecisionRepository {
-  const decisions = { name: "decisions", columns: decisionColumns };
+  const decisions = { name: "decisions", columns: columnsOf("decisions") };
   return {
     get: (organizationId, id) =>
       readWhere(database, decisions, { organizationId, id }, (organizationId) =>

@@ -1,6 +1,7 @@
 import type { Checkpoint, SealedLeaf } from "@tollgate/core/store";
+import { columnsOf } from "../tables.ts";
 import { describeRow } from "./describe-row.ts";
-import { leafColumns, leafFromRow } from "./leaf-row.ts";
+import { leafFromRow } from "./leaf-row.ts";
 import { readRow } from "./row-reader.ts";
 
 /** The rows of checkpoints. */
@@ -14,7 +15,7 @@ export const checkpointRows = describeRow<Checkpoint>({
 });
 
 /** The columns of a leaf, with its index in place of its sequence. */
-export const logLeafColumns = leafColumns.map((column) =>
+export const logLeafColumns = columnsOf("leaves").map((column) =>
   column === "sequence" ? "number" : column,
 );
 

@@ -1,10 +1,6 @@
 import type { Owner, PolicyDecision, Verdict } from "@tollgate/core/store";
 import type { SqlParameters } from "../statement.ts";
-import { columnsOf } from "../tables.ts";
 import { readRow } from "./row-reader.ts";
-
-/** The columns of a decision's row. */
-export const decisionColumns = columnsOf("decisions");
 
 /** A decision and its owner as the parameters of its row. */
 export function decisionToRow(

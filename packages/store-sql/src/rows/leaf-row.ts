@@ -1,10 +1,6 @@
 import { changeKinds, type EvidenceLeaf, nonChangeKinds } from "@tollgate/core/store";
 import type { SqlParameters } from "../statement.ts";
-import { columnsOf } from "../tables.ts";
 import { readRow } from "./row-reader.ts";
-
-/** The columns of a leaf's row. */
-export const leafColumns = columnsOf("leaves");
 
 /** A leaf as the parameters of its row; `sequence` is its place in the order of the store's writes. */
 export function leafToRow(leaf: EvidenceLeaf, sequence: number): SqlParameters {

@@ -1,6 +1,7 @@
 import { budgetRows, raiseRows, rateLimitRows } from "../rows/budget-row.ts";
 import { keyRows } from "../rows/key-row.ts";
 import { insertInto } from "../statement.ts";
+import { columnsOf } from "../tables.ts";
 
 const keysOwn = keyRows.columns.map((column) => `k.${column}`).join(", ");
 
@@ -9,10 +10,10 @@ export const administrationStatements = {
   readState: "SELECT budgets_version FROM store_state WHERE id = 1",
   policyVersion: "SELECT policy_version FROM store_state WHERE id = 1",
   notePolicy: "UPDATE store_state SET policy_version = :policy_version WHERE id = 1",
-  insertOrganization: `${insertInto("organizations", ["id", "salt"])} ON CONFLICT DO NOTHING`,
+  insertOrganization: `${insertInto("organizations", columnsOf("organizations"))} ON CONFLICT DO NOTHING`,
   cursorSecret: "SELECT cursor_secret FROM store_state WHERE id = 1",
   organizations: "SELECT id FROM organizations WHERE id > :after ORDER BY id LIMIT :limit",
-  insertKey: `${insertInto("api_keys", [...keyRows.columns, "sequence"])} ON CONFLICT DO NOTHING`,
+  insertKey: `${insertInto("api_keys", columnsOf("api_keys"))} ON CONFLICT DO NOTHING`,
   updateKey: `UPDATE api_keys SET label = :label, prefix = :prefix,
       default_data_class = :default_data_class, minimum_data_class = :minimum_data_class,
       models = :models, aliases = :aliases, leading_system = :leading_system,
@@ -22,7 +23,7 @@ export const administrationStatements = {
     WHERE organization_id = :organization_id AND id = :id
       AND (last_used_at IS NULL OR last_used_at < :at)`,
   secretHolder: "SELECT organization_id, key_id FROM key_secrets WHERE digest = :digest",
-  insertSecret: insertInto("key_secrets", ["digest", "organization_id", "key_id", "expires_at"]),
+  insertSecret: insertInto("key_secrets", columnsOf("key_secrets")),
   endSecrets: `UPDATE key_secrets SET expires_at = :at
     WHERE organization_id = :organization_id AND key_id = :id
       AND (expires_at IS NULL OR expires_at > :at)`,
@@ -39,13 +40,13 @@ export const administrationStatements = {
     WHERE d.digest = :digest AND (d.expires_at IS NULL OR d.expires_at > :at)`,
   budgets: `SELECT ${budgetRows.columns.join(", ")} FROM budgets ORDER BY sequence`,
   budget: `SELECT ${budgetRows.columns.join(", ")} FROM budgets WHERE id = :id`,
-  insertBudget: `${insertInto("budgets", [...budgetRows.columns, "sequence"])} ON CONFLICT DO NOTHING`,
+  insertBudget: `${insertInto("budgets", columnsOf("budgets"))} ON CONFLICT DO NOTHING`,
   updateBudget: `UPDATE budgets SET scope = :scope, unit = :unit, amount = :amount,
       period = :period, mode = :mode, warn_at = :warn_at WHERE id = :id`,
   removeBudget: "DELETE FROM budgets WHERE id = :id",
   rateLimits: `SELECT ${rateLimitRows.columns.join(", ")} FROM rate_limits ORDER BY sequence`,
   rateLimit: `SELECT ${rateLimitRows.columns.join(", ")} FROM rate_limits WHERE id = :id`,
-  insertRateLimit: insertInto("rate_limits", [...rateLimitRows.columns, "sequence"]),
+  insertRateLimit: insertInto("rate_limits", columnsOf("rate_limits")),
   updateRateLimit: `UPDATE rate_limits SET scope = :scope, unit = :unit, amount = :amount,
       period = :period, burst = :burst WHERE id = :id`,
   removeRateLimit: "DELETE FROM rate_limits WHERE id = :id",
@@ -53,7 +54,7 @@ export const administrationStatements = {
   holdsId: `SELECT id FROM budgets WHERE id = :id
     UNION ALL SELECT id FROM rate_limits WHERE id = :id`,
   raises: `SELECT ${raiseRows.columns.join(", ")} FROM budget_raises ORDER BY sequence`,
-  insertRaise: `${insertInto("budget_raises", [...raiseRows.columns, "sequence"])} ON CONFLICT DO NOTHING`,
+  insertRaise: `${insertInto("budget_raises", columnsOf("budget_raises"))} ON CONFLICT DO NOTHING`,
   raisesLeft: `SELECT count(*) AS raises FROM budget_raises
     WHERE budget_id = :budget_id AND until > :at`,
   removeRaise: "DELETE FROM budget_raises WHERE budget_id = :budget_id AND id = :id",
