@@ -180,7 +180,7 @@ export const tables = {
       leaves_changes_of_all: `(at, sequence) WHERE ${changesAlone}`,
     },
   },
-  // The place of each sealed leaf in its log. Rows of their own, because leaves never change: numbering them in place
+  // The place of each sealed leaf in its log. Separate rows, because leaves never change: numbering them in place
   // would write each of them twice. Nothing here is part of a request.
   sealed_leaves: {
     columns: "organization_id text, number integer, sequence integer",

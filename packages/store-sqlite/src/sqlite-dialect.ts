@@ -17,7 +17,7 @@ export const sqliteDialect: SqlDialect = {
   stepsTable: " STRICT",
   tables: {
     // `held` contains the holds of all attempts, `permit` the decision that opened the Step, which has the Step's id. A Turn
-    // with the id of a Step is the one that this Step began. Removing a Step moves all of them to rows of their own.
+    // with the id of a Step is the one that this Step began. Removing a Step moves all of them to separate rows.
     steps: { columns: "held text?, renewal integer, output_tokens integer?, permit text?" },
     // A view of the Steps.
     open_steps: null,
