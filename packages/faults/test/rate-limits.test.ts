@@ -73,7 +73,7 @@ describe("the checker of rate limits", () => {
 
 describe.each(["SQLite", "PostgreSQL"])("rate limits on %s", (store) => {
   it("keep their limit and burst for clients in several processes", async () => {
-    const load = { clients: 16, processes: 2, seconds: 3, stepMs: 500, seed: 7 };
+    const load = { clients: 16, processes: 2, seconds: 8, stepMs: 500, seed: 7 };
     const result = await loadLimits(placeOn(store), load);
     expect([result.failed, result.problems]).toEqual([0, []]);
     for (const history of result.histories) {
