@@ -8,7 +8,7 @@ export interface EvidenceSigner {
   readonly name: string;
   /** The public key, 32 bytes. */
   readonly publicKey: Uint8Array;
-  /** Returns the signature, 64 bytes. May take 5 seconds. Callers of `evidence.seal` get its error as `cause`. */
+  /** Returns the signature, 64 bytes. May take 5 seconds. Only callers of `evidence.seal` see its error, as `cause`. */
   sign(bytes: Uint8Array): Uint8Array | Promise<Uint8Array>;
 }
 

@@ -20,7 +20,7 @@ export interface StoreFault {
   readonly when: "before" | "after";
   /** `fail` rejects. `wait` waits until it is released, and then continues. Default `fail`. */
   readonly action?: "fail" | "wait";
-  /** Whether later calls fail too, until the fault is removed. Default false. */
+  /** Whether the fault also applies to later calls, until it is removed. Default false. */
   readonly lasting?: boolean;
 }
 
