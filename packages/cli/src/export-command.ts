@@ -53,7 +53,7 @@ async function toOutput(file: Readable): Promise<void> {
   }
 }
 
-/** Writes a new file. It has its name only when complete: nobody takes the part that a killed command leaves for all of it. */
+/** Writes a new file, which gets its name once it is complete: nobody takes what a killed command leaves for a whole file. */
 async function toFile(file: Readable, path: string): Promise<void> {
   const part = `${path}.${randomUUID()}.part`;
   try {

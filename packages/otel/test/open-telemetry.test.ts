@@ -268,7 +268,7 @@ describe("the metrics", () => {
     );
   });
 
-  it("show the share of its worst counter for each budget", async () => {
+  it("show the share of its fullest counter for each budget", async () => {
     const budgets = [
       { id: "b", scope: { each: "key" }, limit: { requests: 4 }, period: "day", mode: "hard" },
     ] as const;

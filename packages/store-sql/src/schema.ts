@@ -5,7 +5,7 @@ import { type ColumnType, type Table, type TableName, tables, typedColumn } from
 export const schemaVersion = 1;
 
 /**
- * A failure that `migrate()` mends. Its `needsMigration` is the same message without that remedy, for the command line, which
+ * A failure that `migrate()` fixes. Its `needsMigration` is the same message without that remedy, for the command line, which
  * has others.
  */
 export function needingMigration(fail: (problem: string) => Error, problem: string): Error {

@@ -114,7 +114,7 @@ function toUsage(usage: CorrectedUsage): Usage {
       .map((name) =>
         problemAt(
           `usage.${name}`,
-          "must not exceed its token count, together with the other details",
+          "must not exceed its token count when added to the other details",
         ),
       ),
   ];

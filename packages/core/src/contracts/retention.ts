@@ -20,7 +20,7 @@ export interface Sweep {
 
 /** A chunk of the activity to remove. */
 export interface StepSweep extends Sweep {
-  /** Organizations with Steps that are in no sum by hour yet. Their Steps from this time on stay. */
+  /** Organizations with Steps that are in no hourly sum yet. Their Steps from this time on stay. */
   readonly unfolded: ReadonlyMap<string, number>;
   /** Makes the leaf for the removed Steps of one organization. Called again if the transaction is retried. */
   readonly leaf: (removed: RemovedSteps) => EvidenceLeaf;

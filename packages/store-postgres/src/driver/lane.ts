@@ -36,7 +36,8 @@ export function afterTimeout<One extends Queued>(
 /** Transactions that run at once. Each holds a connection that others need. */
 const maxRunning = 4;
 /**
- * How many of them may have given up a lock before. They may have to wait for it again, and others must be able to continue.
+ * How many of them may have given up waiting for a lock before. They may have to wait for it again, and others must be
+ * able to continue.
  */
 const maxHeldUp = 3;
 
