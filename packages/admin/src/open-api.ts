@@ -165,7 +165,7 @@ function operationOf(name: string, route: Route): JsonSchema {
         content: contentOf(route),
       },
       ...(isTaggedRead
-        ? { 304: { description: "The record is as in `If-None-Match`.", headers } }
+        ? { 304: { description: "The record still matches `If-None-Match`.", headers } }
         : {}),
       ...Object.fromEntries(
         errorsOf(route).map((status) => [status, { $ref: `#/components/responses/${status}` }]),

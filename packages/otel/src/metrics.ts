@@ -47,7 +47,7 @@ export function createMetrics(
     output: sum(`${gen.usage}.output_tokens`, "{token}", "Output tokens that providers reported"),
     cacheRead: sum(`${gen.usage}.cache_read.input_tokens`, "{token}", "Input tokens from a cache"),
     reasoning: sum(`${gen.usage}.reasoning.output_tokens`, "{token}", "Tokens spent on reasoning"),
-    estimated: sum("tollgate.tokens.estimated", "{token}", "Tokens of attempts without a report"),
+    estimated: sum("tollgate.tokens.estimated", "{token}", "Tokens that providers didn't report"),
   };
   const requests = sum("tollgate.requests", "{request}", "Answered requests");
   const stepDuration = seconds("tollgate.step.duration", callBuckets, "Duration of a Step");
@@ -64,7 +64,7 @@ export function createMetrics(
   );
   const denials = sum("tollgate.policy.denials", "{request}", "Requests that were denied");
   const recovered = sum("tollgate.recovered", "{step}", "Steps of processes that died");
-  const degraded = sum("tollgate.degraded", "{failure}", "Failures in the background");
+  const degraded = sum("tollgate.degraded", "{failure}", "Background failures");
 
   // Without a first value, a rate has no first increase.
   recovered("", 0, () => ({}));
@@ -187,8 +187,8 @@ function watchGateway(meter: Meter, gateway: Pick<Gateway, "status" | "budgets">
     admitted: gauge("tollgate.requests.open", "{request}", "Admitted requests that have not ended"),
     drains: gauge("tollgate.drains", "{answer}", "Answers read to their end without a client"),
     lease: gauge("tollgate.lease.age", "s", "Time since the process renewed its lease"),
-    waiting: gauge("tollgate.store.waiting", "{call}", "Calls of the store that wait"),
-    connections: gauge("tollgate.store.connections", "{connection}", "Connections in use"),
+    waiting: gauge("tollgate.store.waiting", "{call}", "Store calls that wait"),
+    connections: gauge("tollgate.store.connections", "{connection}", "Store connections in use"),
   };
   meter.addBatchObservableCallback((result) => {
     const now = gateway.status();
@@ -206,9 +206,9 @@ function watchGateway(meter: Meter, gateway: Pick<Gateway, "status" | "budgets">
       for (const share of await readBudgets())
         result.observe(of(share), { "tollgate.budget": share.budgetId });
     });
-  const inWorst = "of the limit, in the fullest counter of a budget";
-  budgetGauge("tollgate.budget.utilization", `Settled and held share ${inWorst}`, (s) => s.used);
-  budgetGauge("tollgate.budget.held", `Held share ${inWorst}`, (share) => share.held);
+  const ofFullest = "of the limit, in the fullest counter of a budget";
+  budgetGauge("tollgate.budget.utilization", `Settled and held share ${ofFullest}`, (s) => s.used);
+  budgetGauge("tollgate.budget.held", `Held share ${ofFullest}`, (share) => share.held);
 }
 
 /** The shares of a budget's limit in its fullest counter. */
@@ -224,7 +224,7 @@ async function budgetShares(budgets: Gateway["budgets"]): Promise<readonly Budge
   const { data } = await budgets.list({}, { limit: max.budgets });
   for (const { id } of data) {
     const counters = await budgets.status({ id }, { limit: max.budgets });
-    const worst = counters.data
+    const fullest = counters.data
       .filter(({ limit }) => limit > 0)
       .map(({ settled, held, limit }) => ({
         budgetId: id,
@@ -232,7 +232,7 @@ async function budgetShares(budgets: Gateway["budgets"]): Promise<readonly Budge
         held: held / limit,
       }))
       .sort((one, two) => two.used - one.used)[0];
-    if (worst !== undefined) shares.push(worst);
+    if (fullest !== undefined) shares.push(fullest);
   }
   return shares;
 }
