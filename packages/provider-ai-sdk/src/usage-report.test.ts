@@ -53,6 +53,22 @@ describe("usage as the AI SDK reports it", () => {
   });
 
   it.each([
+    [{ cache_read_input_tokens: 80, cache_creation_input_tokens: 30 }, 210],
+    [{ cache_read_input_tokens: 80, cache_creation_input_tokens: 30, total_tokens: 610 }, 210],
+    [{ cache_read_input_tokens: 80, input_tokens: 100 }, 180],
+    [{ cache_read_input_tokens: 80, cache_creation_input_tokens: 20 }, 100],
+    [{ prompt_tokens_details: { cached_tokens: 80 }, input_tokens: 100 }, 100],
+  ])("adds Anthropic's cache tokens %j to prompt tokens without them", (cache, promptTokens) => {
+    const inputTokens = { total: 100, noCache: 100, cacheRead: 0, cacheWrite: undefined };
+    const raw = { prompt_tokens: 100, ...cache };
+    expect(usageReport({ inputTokens, outputTokens: output, raw })).toMatchObject({
+      promptTokens,
+      completionTokens: 400,
+      cachedTokens: "cache_read_input_tokens" in cache ? 80 : 0,
+    });
+  });
+
+  it.each([
     [100, undefined, { prompt_tokens: 10, total_tokens: 130 }, 120],
     [100, 0, { prompt_tokens: 10, total_tokens: 130 }, 120],
     [100, 20, { prompt_tokens: 10, total_tokens: 130 }, 120],

@@ -17,7 +17,7 @@ export function usageReport(
   { inputTokens, outputTokens, raw = {} }: LanguageModelV3Usage | LanguageModelV4Usage,
   metadata: SharedV4ProviderMetadata = {},
 ): UsageReport | null {
-  const promptTokens = count(inputTokens.total);
+  const promptTokens = withCache(count(inputTokens.total), raw);
   const completionTokens = withReasoning(outputTokens, promptTokens, raw);
   const rawCache = rawCacheOf(raw);
   const cachedTokens =
@@ -62,6 +62,21 @@ function rawCacheOf(raw: NonNullable<LanguageModelV4Usage["raw"]>) {
       given["cache_creation_input_tokens"] ??
       raw["cache_creation_input_tokens"],
   };
+}
+
+/**
+ * The prompt tokens with the cache. Anthropic doesn't count it as input. If an OpenAI-compatible upstream has its field names,
+ * and the prompt tokens are only the input or too few to include the cache, this adds the cache.
+ */
+function withCache(
+  prompt: number | undefined,
+  raw: NonNullable<LanguageModelV4Usage["raw"]>,
+): number | undefined {
+  const read = count(raw["cache_read_input_tokens"]) ?? 0;
+  const cache = read + (count(raw["cache_creation_input_tokens"]) ?? 0);
+  // The AI SDK's own provider for Anthropic has added it.
+  if (prompt === undefined || raw["prompt_tokens"] !== prompt) return prompt;
+  return raw["input_tokens"] === prompt || cache > prompt ? prompt + cache : prompt;
 }
 
 /**
