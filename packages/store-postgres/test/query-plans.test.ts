@@ -20,6 +20,7 @@ import {
 import { postgresDialect } from "../src/database/postgres-dialect.ts";
 import { createQualify } from "../src/database/schema-name.ts";
 import { postgresStore } from "../src/index.ts";
+import { boundAt } from "../src/partitions/partition-range.ts";
 
 /** PostgreSQL's names for the indexes of a partition. */
 const stepsByTime = "steps_rest_organization_id_opened_at_sequence_idx";
@@ -361,6 +362,59 @@ describe("a chunk of a sweep reads few of many organizations in which nothing is
     const after = await settledStatistics(own);
     const read = [...after].map(([name, rows]) => [name, rows - (before.get(name) ?? 0)] as const);
     expect(read.filter(([, rows]) => rows > 2_000)).toEqual([]);
+    await client.query(`DROP SCHEMA ${own} CASCADE`);
+  });
+});
+
+/** Copies the first Step of a schema under other ids, for an organization. */
+async function copyStep(schema: string, organization: string, count: number): Promise<void> {
+  const { rows } = await client.query(
+    `SELECT column_name AS name FROM information_schema.columns
+     WHERE table_schema = $1 AND table_name = 'steps' AND is_generated = 'NEVER'`,
+    [schema],
+  );
+  const names = rows.map(({ name }) => String(name));
+  const own: Readonly<Record<string, string>> = {
+    organization_id: organization,
+    id: "left(id, 24) || lpad(CAST(n AS TEXT), 12, '0')",
+  };
+  await client.query(
+    `INSERT INTO ${schema}.steps (${names.join(", ")}) SELECT ${names.map((name) => own[name] ?? name).join(", ")}
+     FROM (SELECT * FROM ${schema}.steps ORDER BY id LIMIT 1) first, generate_series(1, ${count}) n`,
+  );
+}
+
+const day = 86_400_000;
+
+describe("a sweep finds the Steps of an organization whose sums lack some by an index", () => {
+  it.each(statistics)("%s", async (name, command) => {
+    const own = `test_plans_held_${name.replaceAll(" ", "_")}`;
+    const store = await createUnobserved(own);
+    const keep = 30 * day;
+    const sweep = (at: number) => {
+      const unfolded = new Map([["globex", 0]]);
+      const leaf = () => expect.fail("nothing is due");
+      return store.steps.sweep({ from: "", at, keep, limit: 9, unfolded, leaf });
+    };
+    await sweep(0);
+    const { rows: partitions } = await client.query(
+      `SELECT relname AS name FROM pg_class WHERE relnamespace = '${own}'::regnamespace
+         AND relname ~ '^steps_[0-9]{8}$' ORDER BY 1`,
+    );
+    const partition = String(partitions[0]?.name);
+    const at = Date.parse(partition.replace(/^steps_(....)(..)(..)$/, "$1-$2-$3"));
+    const id = `${boundAt(at)}-7000-8000-000000000000`;
+    await store.openStep({ ...stepIntent(id), at });
+    await store.settleStep({ ...stepSettlement(id), at });
+    // The other organization's Step is the last of many.
+    await copyStep(own, "organization_id", 20_000);
+    await copyStep(own, "'globex'", 1);
+    if (command) await client.query(`${command} ${own}.steps`);
+    const before = await rowsRead(own);
+    expect(await sweep(at + 10 * day + keep)).toEqual({ removed: 0, next: null });
+    await store.close();
+    const after = await settledStatistics(own);
+    expect((after.get(partition) ?? 0) - (before.get(partition) ?? 0)).toBeLessThan(100);
     await client.query(`DROP SCHEMA ${own} CASCADE`);
   });
 });

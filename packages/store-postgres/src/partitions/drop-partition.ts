@@ -73,6 +73,7 @@ async function hasOpenStep(
   return row !== undefined;
 }
 
+/** Looks each organization up in an index: a partition may have any number of Steps, and none of theirs. */
 async function hasStepOf(
   connection: Connection,
   schema: string,
@@ -80,8 +81,9 @@ async function hasStepOf(
   organizations: readonly string[],
 ): Promise<boolean> {
   const row = await connection.get(
-    `SELECT 1 AS found FROM ${schema}.${name}
-      WHERE organization_id IN (SELECT json_array_elements_text(:organizations)) LIMIT 1`,
+    `SELECT 1 AS found FROM json_array_elements_text(:organizations) AS o (id)
+      CROSS JOIN LATERAL (SELECT id FROM ${schema}.${name} WHERE organization_id = o.id ORDER BY id LIMIT 1) AS s
+      LIMIT 1`,
     { organizations: JSON.stringify(organizations) },
   );
   return row !== undefined;
