@@ -57,12 +57,13 @@ export function settingsFor(
   if (!/bedrock/i.test(provider)) return settings;
   const thinking = thinkingOf(settings, bedrockOptions);
   if (name.includes("amazon.nova-2-lite")) return novaWithin(settings, thinking);
-  const isProfile = name.includes(":application-inference-profile/");
-  // The AI SDK treats a profile as Claude if it has a budget.
-  if (name.includes("anthropic") || (isProfile && thinking.budget > 0))
+  // Names such as those of application inference profiles don't say which model it is.
+  const hidesModel = /^arn:/.test(name) && !/:(?:foundation-model|inference-profile)\//.test(name);
+  // The AI SDK treats it as Claude with its option `modelFamily`, and a profile also if it has a budget.
+  if (name.includes("anthropic") || (hidesModel && thinking.budget > 0))
     return claudeSettings(model, settings, request, bedrockOptions);
-  // A profile doesn't say which model it is. With its option `modelFamily`, the AI SDK adds a budget for the effort.
-  return isProfile && !thinking.isDecided ? withoutEffort(settings) : settings;
+  // It would add a budget for the effort.
+  return hidesModel && !thinking.isDecided ? withoutEffort(settings) : settings;
 }
 
 function withoutEffort({ reasoning: _, ...settings }: Settings): Settings {

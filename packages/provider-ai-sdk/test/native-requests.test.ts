@@ -301,19 +301,29 @@ describe("the output limit of a model that thinks", () => {
     }
   });
 
-  it("is kept by a profile of Bedrock that the AI SDK treats as Claude", async () => {
-    const profile = "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc";
-    const connect =
-      (url: string): Connect =>
-      ({ fetch, credential }) =>
-        createAmazonBedrock({ apiKey: credential, fetch, region: "us-east-1", baseURL: url })(
-          profile,
-          { modelFamily: "anthropic" },
-        );
-    const { body } = await limitAt("bedrock", high, { connect, upstreamName: profile });
-    expect(body).toMatchObject({ inferenceConfig: { maxTokens: 5_000 } });
-    expect(body).not.toHaveProperty("additionalModelRequestFields");
-  });
+  it.each(["application-inference-profile", "provisioned-model", "custom-model-deployment"])(
+    "is kept by a %s of Bedrock that the AI SDK treats as Claude",
+    async (kind) => {
+      const arn = `arn:aws:bedrock:us-east-1:123456789012:${kind}/abc`;
+      const connect =
+        (url: string): Connect =>
+        ({ fetch, credential }) =>
+          createAmazonBedrock({ apiKey: credential, fetch, region: "us-east-1", baseURL: url })(
+            arn,
+            { modelFamily: "anthropic" },
+          );
+      const { body } = await limitAt("bedrock", high, { connect, upstreamName: arn });
+      expect(body).toMatchObject({ inferenceConfig: { maxTokens: 5_000 } });
+      expect(body).not.toHaveProperty("additionalModelRequestFields");
+      const reasoningConfig = { type: "enabled", budgetTokens: 2_000 };
+      const options = { providerOptions: () => ({ amazonBedrock: { reasoningConfig } }) };
+      const decided = await limitAt("bedrock", high, { connect, upstreamName: arn, options });
+      expect(decided.body).toMatchObject({
+        inferenceConfig: { maxTokens: 5_000 },
+        additionalModelRequestFields: { thinking: { budget_tokens: 2_000 } },
+      });
+    },
+  );
 });
 
 describe("thinking of Claude as a client of the Messages API asks for it", () => {
