@@ -4,8 +4,7 @@ import { rejected } from "./failures.ts";
 import type { Settings } from "./settings.ts";
 
 /** Models of Claude that know a thinking budget but no adaptive thinking. */
-const olderClaude =
-  /claude-(?:[123]|instant|(?:opus|sonnet|haiku)-4(?:-[0-5])?(?:-\d{8})?(?:$|[@:]|-v\d))/;
+const olderClaude = /claude-(?:v?[123]|instant|(?:opus|sonnet|haiku)-4(?![\d.]|-[6-9]))/;
 
 /** Whether the AI SDK gives a model a budget, as it does to any that it doesn't know. */
 function knowsBudget(name: string): boolean {

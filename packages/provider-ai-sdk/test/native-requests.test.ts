@@ -231,6 +231,28 @@ describe("the output limit of a model that thinks", () => {
     });
   });
 
+  it.each([
+    ["anthropic", "claude-sonnet-4-5-latest"],
+    ["anthropic", "claude-haiku-4-5-fast"],
+    ["anthropic", "claude-opus-4-1-20250805-thinking"],
+    ["anthropic", "claude-sonnet-4-latest"],
+    ["anthropic", "claude-opus-4@20250514"],
+    ["bedrock", "anthropic.claude-v2:1"],
+  ] as const)("includes the budget of a model at %s with the name %s", async (vendor, name) => {
+    const { body } = await limitAt(vendor, high, { upstreamName: name });
+    expect(body.max_tokens ?? body.inferenceConfig.maxTokens).toBe(5_000);
+    const { thinking } = body.additionalModelRequestFields ?? body;
+    expect(thinking).toEqual({ type: "enabled", budget_tokens: 4_000 });
+  });
+
+  it.each(["claude-opus-4-6-fast", "claude-opus-4-8", "claude-sonnet-5-latest", "claude-opus-4.5"])(
+    "is as it was at %s, which has no budget",
+    async (upstreamName) => {
+      const { body } = await limitAt("anthropic", high, { upstreamName });
+      expect(body).toMatchObject({ max_tokens: 5_000, thinking: { type: "adaptive" } });
+    },
+  );
+
   it("is left to a configured effort", async () => {
     const options: AiSdkOptions = { providerOptions: () => ({ anthropic: { effort: "low" } }) };
     const { body } = await limitAt("anthropic", high, { options, upstreamName: "claude-opus-4-5" });
