@@ -107,7 +107,7 @@ function sendStream(
         },
         end,
         fail(thrown) {
-          outgoing.off("close", leave).destroy();
+          cutOff(outgoing.off("close", leave));
           reject(thrown);
         },
       });
@@ -147,11 +147,17 @@ async function whileConnected(
   try {
     await write();
   } catch (thrown) {
-    outgoing.destroy();
+    cutOff(outgoing);
     throw thrown;
   } finally {
     outgoing.off("close", leave);
   }
+}
+
+/** Closes the connection, or the stream of an HTTP/2 connection. Without an error, such a stream would look complete. */
+export function cutOff(outgoing: ServerResponse): void {
+  const isStream = outgoing.req.httpVersionMajor > 1;
+  outgoing.destroy(isStream ? new Error("The answer can't be completed.") : undefined);
 }
 
 function isWritable(outgoing: ServerResponse): boolean {
@@ -175,7 +181,7 @@ function untilTaken(
     const cancel =
       outgoing.writableLength === 0
         ? null
-        : systemClock.after(writeStall, () => outgoing.destroy(), { background: true });
+        : systemClock.after(writeStall, () => cutOff(outgoing), { background: true });
     const done = (): void => {
       cancel?.();
       outgoing.off(event, done).off("close", done);

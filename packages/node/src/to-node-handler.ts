@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { GatewayRequest, GatewayResponse } from "@tollgate/core";
 import { type NodeHandlerOptions, requireHandlerOptions } from "./handler-options.ts";
 import { refuse } from "./refuse.ts";
-import { send, sendAnswer } from "./send-answer.ts";
+import { cutOff, send, sendAnswer } from "./send-answer.ts";
 import { type IncomingRequest, toRequest } from "./to-request.ts";
 
 /** Anything that answers a web `Request` with a `Response`, such as a gateway or a Hono app. */
@@ -32,7 +32,7 @@ export function toNodeHandler(
         await sendAnswer(outgoing, await gateway.answer(request), writeStall);
       else await send(outgoing, await gateway.fetch(request.toWeb()), writeStall);
     } catch {
-      if (outgoing.headersSent || outgoing.destroyed) outgoing.destroy();
+      if (outgoing.headersSent || outgoing.destroyed) cutOff(outgoing);
       else refuse(outgoing, "internal_error");
     }
   };
