@@ -73,7 +73,10 @@ describe("the prompt", () => {
       {
         role: "user",
         content: [text("Hi")],
-        providerOptions: { anthropic: { cacheControl } },
+        providerOptions: {
+          anthropic: { cacheControl },
+          bedrock: { cachePoint: { type: "default" } },
+        },
       },
       {
         role: "assistant",

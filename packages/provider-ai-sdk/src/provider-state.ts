@@ -108,7 +108,10 @@ function metadataOf(state: ProviderState | undefined): SharedV4ProviderOptions |
 
 function breakpointOf(state: ProviderState | undefined): SharedV4ProviderOptions | undefined {
   const cacheControl = state?.fields["cache_control"];
-  return isObject(cacheControl) ? { anthropic: { cacheControl } } : undefined;
+  if (!isObject(cacheControl)) return undefined;
+  const { ttl } = cacheControl;
+  const cachePoint = { type: "default", ...(typeof ttl === "string" && { ttl }) };
+  return { anthropic: { cacheControl }, bedrock: { cachePoint } };
 }
 
 function ofExtraContent(extra: JSONObject): SharedV4ProviderOptions | undefined {

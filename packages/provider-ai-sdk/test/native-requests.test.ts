@@ -1,6 +1,6 @@
 import { createAmazonBedrock } from "@ai-sdk/amazon-bedrock";
 import { createAnthropic } from "@ai-sdk/anthropic";
-import type { CompletionRequest, ToolCall } from "@tollgate/core/provider";
+import type { CompletionRequest, Message, ProviderState, ToolCall } from "@tollgate/core/provider";
 import { describe, expect, it } from "vitest";
 import type { AiSdkOptions, Connect } from "../src/index.ts";
 import { answer, callUpstream } from "./drive.ts";
@@ -151,6 +151,28 @@ describe("the same request", () => {
         { role: "assistant", content: [{ toolUse: { input: { hint: "lake" } } }] },
         { role: "user", content: [{ toolResult: { toolUseId: "call00001" } }] },
       ],
+    });
+  });
+
+  it("has the client's cache breakpoints, in Anthropic's and in Amazon Bedrock's format", async () => {
+    const marked = (fields: ProviderState["fields"]) => ({ state: { from: null, fields } });
+    const hour = { type: "ephemeral", ttl: "1h" };
+    const messages: Message[] = [
+      { role: "system", content: "Be brief.", ...marked({ cache_control: hour }) },
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "Hi", ...marked({ cache_control: { type: "ephemeral" } }) },
+        ],
+      },
+    ];
+    expect((await limitAt("anthropic", { messages })).body).toMatchObject({
+      system: [{ text: "Be brief.", cache_control: hour }],
+      messages: [{ content: [{ text: "Hi", cache_control: { type: "ephemeral" } }] }],
+    });
+    expect((await limitAt("bedrock", { messages })).body).toMatchObject({
+      system: [{ text: "Be brief." }, { cachePoint: { type: "default", ttl: "1h" } }],
+      messages: [{ content: [{ text: "Hi" }, { cachePoint: { type: "default" } }] }],
     });
   });
 });
