@@ -2,6 +2,7 @@ import {
   type Administration,
   type Clock,
   createRandomIds,
+  type ErrorCode,
   GatewayError,
   type GatewayRequest,
   type GatewayResponse,
@@ -18,6 +19,7 @@ import {
   requireSmallHeaders,
   toRequest,
   toResponse,
+  whereOf,
 } from "@tollgate/core/administration";
 import { type AdminGrant, organizationOf, requirePlatform, requireRole } from "./grant.ts";
 import { busy, createSignInGuard, createSlots, overloaded, requireSameOrigin } from "./guards.ts";
@@ -38,8 +40,24 @@ export interface AdminOptions {
    * Behind a proxy, read the header that only your proxy sets.
    */
   readonly clientAddress?: (request: GatewayRequest) => string | null;
+  /** Called with each request that fails, for your log. Nothing else keeps why the admin API failed. */
+  readonly onFailure?: (failure: AdminFailure) => void;
   /** Default: the machine's own clock. */
   readonly clock?: Clock;
+}
+
+/** A request to the admin API that got an error, or whose export broke off. */
+export interface AdminFailure {
+  /** The `x-request-id` of the answer. */
+  readonly requestId: string;
+  /** In milliseconds since the epoch. */
+  readonly at: number;
+  /** The name of the operation, such as `keys.create`; null for an unknown path. */
+  readonly operation: string | null;
+  readonly status: number;
+  readonly code: ErrorCode;
+  /** The name and the stack of the error behind the failure, without its message; null if there is none. */
+  readonly where: string | null;
 }
 
 /** The admin API, which you mount like a gateway: `tollgate(admin)`. */
@@ -60,10 +78,8 @@ const room: BodyRoom = { admit() {}, grow() {} };
  * Fastify or Next, or with its `fetch`.
  * @throws GatewayError `invalid_configuration` without `authenticateAdmin`
  */
-export function adminHandler(
-  administration: Administration,
-  { authenticateAdmin, clientAddress = connectionAddress, clock = systemClock }: AdminOptions,
-): AdminHandler {
+export function adminHandler(administration: Administration, options: AdminOptions): AdminHandler {
+  const { authenticateAdmin, clientAddress = connectionAddress, clock = systemClock } = options;
   if (typeof authenticateAdmin !== "function")
     throw new GatewayError(
       "invalid_configuration",
@@ -82,9 +98,10 @@ export function adminHandler(
   let open = 0;
   let closed: PromiseWithResolvers<void> | null = null;
 
-  async function respond(request: GatewayRequest): Promise<GatewayResponse> {
+  async function respond(request: GatewayRequest, failures: Failures): Promise<GatewayResponse> {
     requireSmallHeaders(request, limits.headerBytes);
     const matched = route(request.method, request.url);
+    failures.operation = matched.name;
     requireSameOrigin(request);
     slots.requireFree(matched.route);
     const grant = await signIns.signIn(clientAddress(request), () =>
@@ -100,7 +117,8 @@ export function adminHandler(
       const outcome = await (operation.method === "GET"
         ? takeTurn((rest) => run(resting(administration, rest)))
         : run(administration));
-      return await present(request, operation, outcome, { release, takeTurn });
+      const { report } = failures;
+      return await present(request, operation, outcome, { release, report, takeTurn });
     } catch (thrown) {
       release();
       throw thrown;
@@ -110,17 +128,20 @@ export function adminHandler(
   async function answer(request: GatewayRequest): Promise<GatewayResponse> {
     const isAdmitted = closed === null && (open < maxOpenRequests || signIns.makeRoom());
     if (isAdmitted) open++;
+    const requestId = ids.uuid();
+    const failures = failuresOf(requestId, options, clock);
     const headers = {
-      "x-request-id": ids.uuid(),
+      "x-request-id": requestId,
       "cache-control": "private, no-store",
       "x-content-type-options": "nosniff",
     };
     try {
       if (!isAdmitted) throw overloaded(busy);
-      const answered = await respond(request);
+      const answered = await respond(request, failures);
       return { ...answered, headers: { ...answered.headers, ...headers } };
     } catch (thrown) {
       if (request.signal.aborted) throw request.signal.reason;
+      failures.report(thrown);
       const failure = administrationFailure(thrown);
       return {
         status: failure.status,
@@ -145,6 +166,35 @@ export function adminHandler(
       cancel();
     },
   };
+}
+
+/** Reports the failures of one request to the host. */
+interface Failures {
+  /** Null until the request's path is known. */
+  operation: string | null;
+  readonly report: (thrown: unknown) => void;
+}
+
+function failuresOf(
+  requestId: string,
+  { onFailure = () => {} }: Pick<AdminOptions, "onFailure">,
+  clock: Clock,
+): Failures {
+  const failures: Failures = {
+    operation: null,
+    report(thrown) {
+      const { status, code } = administrationFailure(thrown);
+      const cause = thrown instanceof GatewayError ? thrown.cause : thrown;
+      const where = cause === undefined ? null : whereOf(cause);
+      const { operation } = failures;
+      try {
+        onFailure({ requestId, at: clock.now(), operation, status, code, where });
+      } catch {
+        // A log that fails changes no answer.
+      }
+    },
+  };
+  return failures;
 }
 
 /** The parameters of a request: those of its path, and those of its query or its body. */

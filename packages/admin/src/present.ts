@@ -5,9 +5,10 @@ import type { TakeTurn } from "./turns.ts";
 
 export const json = { "content-type": "application/json" };
 
-/** How a file takes turns to read, and frees its slot at its end. */
+/** How a file takes turns to read, frees its slot at its end, and reports its failure. */
 interface Reading {
   readonly release: () => void;
+  readonly report: (thrown: unknown) => void;
   readonly takeTurn: TakeTurn;
 }
 
@@ -92,7 +93,7 @@ async function presentFile(
  */
 async function fileBody(
   file: ReadableStream<Uint8Array>,
-  { release, takeTurn }: Reading,
+  { release, report, takeTurn }: Reading,
 ): Promise<StreamBody> {
   const reader = file.getReader();
   const decoder = new TextDecoder();
@@ -111,7 +112,9 @@ async function fileBody(
       };
       send()
         .catch((thrown: unknown) => {
-          if (!isLeft) sink.fail(thrown);
+          if (isLeft) return;
+          report(thrown);
+          sink.fail(thrown);
         })
         .finally(release);
     },

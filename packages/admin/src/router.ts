@@ -4,6 +4,8 @@ import type { Route } from "./operation.ts";
 
 /** A route that a request matched, with the parameters of its path. */
 export interface MatchedRoute {
+  /** The name of the operation: `keys.create`. */
+  readonly name: string;
   readonly route: Route;
   readonly pathParameters: ReadonlyMap<string, string>;
 }
@@ -16,10 +18,11 @@ export interface MatchedRoute {
 export function createRouter(
   operations: Readonly<Record<string, Route>>,
 ): (method: string, url: string) => MatchedRoute {
-  const patterns = new Map<string, Map<string, Route>>();
-  for (const route of Object.values(operations)) {
-    const methods = patterns.get(route.path) ?? new Map<string, Route>();
-    patterns.set(route.path, methods.set(route.method, route));
+  type Methods = Map<string, Pick<MatchedRoute, "name" | "route">>;
+  const patterns = new Map<string, Methods>();
+  for (const [name, route] of Object.entries(operations)) {
+    const methods: Methods = patterns.get(route.path) ?? new Map();
+    patterns.set(route.path, methods.set(route.method, { name, route }));
   }
   // A fixed segment comes before a parameter in the same place.
   const byPrecedence = [...patterns.keys()]
@@ -31,8 +34,8 @@ export function createRouter(
     for (const [pattern, methods] of byPrecedence) {
       const pathParameters = match(pattern, segments);
       if (pathParameters === null || methods === undefined) continue;
-      const route = methods.get(method);
-      if (route !== undefined) return { route, pathParameters };
+      const named = methods.get(method);
+      if (named !== undefined) return { ...named, pathParameters };
       const allow = [...methods.keys()].join(", ");
       throw new GatewayError("method_not_allowed", `This path supports only ${allow}.`, {
         headers: { allow },

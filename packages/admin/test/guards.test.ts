@@ -4,6 +4,7 @@ import { memoryStore } from "@tollgate/store-memory";
 import { createTestGateway } from "@tollgate/testing";
 import { describe, expect, it, vi } from "vitest";
 import {
+  type AdminFailure,
   type AdminGrant,
   type AdminOptions,
   adminHandler,
@@ -496,6 +497,79 @@ describe("the admin API", () => {
     const answer = await call("/me");
     expect(answer.status).toBe(503);
     expect(await answer.text()).not.toContain("canary");
+  });
+
+  it("reports each request that fails, with where it failed but without its message", async () => {
+    const { gateway } = await createTestGateway();
+    const failures: AdminFailure[] = [];
+    const list = () => {
+      throw new TypeError("canary");
+    };
+    const handler = adminHandler(
+      { ...gateway, keys: { ...gateway.keys, list } },
+      {
+        authenticateAdmin({ headers }) {
+          if (headers.has("x-broken")) throw new RangeError("canary");
+          return headers.has("x-good") ? admin : null;
+        },
+        onFailure(failure) {
+          failures.push(failure);
+          throw new Error("the log is full");
+        },
+      },
+    );
+    const call = (path: string, header: string) =>
+      handler.fetch(`http://ops.example/admin/v1${path}`, { headers: { [header]: "1" } });
+    const answers = [
+      await call("/keys", "x-good"),
+      await call("/me", "x-broken"),
+      await call("/me", "x-wrong"),
+      await call("/nothing", "x-good"),
+      await call("/me", "x-good"),
+    ];
+    const inHere = (name: string) => expect.stringMatching(`^${name}\n.*guards\\.test\\.ts`);
+    expect(failures).toMatchObject([
+      { operation: "keys.list", status: 500, code: "internal_error", where: inHere("TypeError") },
+      { operation: "me", code: "authentication_unavailable", where: inHere("RangeError") },
+      { operation: "me", status: 401, code: "admin_unauthenticated", where: null },
+      { operation: null, status: 404, code: "not_found", where: null },
+    ]);
+    expect(failures.map(({ requestId }) => requestId)).toEqual(
+      answers.slice(0, 4).map(({ headers }) => headers.get("x-request-id")),
+    );
+    expect(answers.map(({ status }) => status)).toEqual([500, 503, 401, 404, 200]);
+    expect(JSON.stringify(failures)).not.toContain("canary");
+  });
+
+  it("reports an export that breaks off", async () => {
+    const { gateway } = await createTestGateway();
+    const failures: AdminFailure[] = [];
+    const pieces = [new Uint8Array([105])];
+    const exported = () =>
+      new ReadableStream<Uint8Array>(
+        {
+          pull(controller) {
+            const piece = pieces.pop();
+            if (piece === undefined) throw new TypeError("canary");
+            controller.enqueue(piece);
+          },
+        },
+        { highWaterMark: 0 },
+      );
+    const handler = adminHandler(
+      { ...gateway, steps: { ...gateway.steps, export: exported } },
+      { authenticateAdmin: () => admin, onFailure: (failure) => failures.push(failure) },
+    );
+    const answer = await handler.fetch("http://ops.example/admin/v1/steps/export?format=csv");
+    await expect(answer.text()).rejects.toThrow();
+    expect(failures).toMatchObject([
+      {
+        requestId: answer.headers.get("x-request-id"),
+        operation: "steps.export",
+        code: "internal_error",
+        where: expect.stringMatching("^TypeError"),
+      },
+    ]);
   });
 
   it("answers with 503 if the host takes longer than 10 seconds", async () => {

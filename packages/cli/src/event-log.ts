@@ -1,8 +1,12 @@
+import type { AdminFailure } from "@tollgate/admin";
 import type { GatewayEvent } from "@tollgate/core";
 import { pino } from "pino";
 
 /** The lines of a log: failed requests and warnings, or every request as well. */
 export type LogLevel = "warnings" | "requests";
+
+/** An event of the gateway, or a request to its admin API that failed. */
+type LoggableEvent = GatewayEvent | ({ readonly type: "admin.failed" } & AdminFailure);
 
 /**
  * Creates an observer that writes one line of JSON for each event it logs. A line has only the members that are named below:
@@ -11,7 +15,7 @@ export type LogLevel = "warnings" | "requests";
 export function eventLog(
   level: LogLevel,
   write: (line: string) => void,
-): (event: GatewayEvent) => void {
+): (event: LoggableEvent) => void {
   const logger = pino(
     {
       base: null,
@@ -44,7 +48,7 @@ interface LoggedEvent {
 }
 
 /** The members of an event that a line has; null for an event that is not logged. */
-function lineOf(event: GatewayEvent, level: LogLevel): LoggedEvent | null {
+function lineOf(event: LoggableEvent, level: LogLevel): LoggedEvent | null {
   switch (event.type) {
     case "request.answered": {
       if (level !== "requests") return null;
@@ -56,6 +60,12 @@ function lineOf(event: GatewayEvent, level: LogLevel): LoggedEvent | null {
       const { requestId, code, status, organizationId, keyId, stepId } = event;
       const severity = status >= 500 ? "error" : "warn";
       return { severity, requestId, code, status, organizationId, keyId, stepId };
+    }
+    case "admin.failed": {
+      const { requestId, operation, code, status, where } = event;
+      const failed = { requestId, operation, code, status };
+      const severity = status >= 500 ? "error" : "warn";
+      return { severity, ...failed, ...(where === null ? {} : { where }) };
     }
     case "budget.exhausted":
     case "budget.warned": {

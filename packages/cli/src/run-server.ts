@@ -1,3 +1,4 @@
+import type { AdminFailure } from "@tollgate/admin";
 import { everyOrganization, type Gateway, type KeyRecord, type Mountable } from "@tollgate/core";
 import { type RunningServer, type ServeOptions, serve } from "@tollgate/node";
 import type { ServeSettings } from "./configuration/data-schema.ts";
@@ -37,7 +38,8 @@ export async function runServer(options: ServerOptions): Promise<void> {
         `--drain-delay (${drainDelay} s) must be less than --close-within (${closeWithin} s), which includes it`,
         2,
       );
-    gateway.observe(eventLog(log, (line) => process.stderr.write(line)));
+    const note = eventLog(log, (line) => process.stderr.write(line));
+    gateway.observe(note);
     await gateway.ready();
     const metrics = await metricsServer(gateway, options, listening);
     const { close, health } = gateway;
@@ -47,7 +49,9 @@ export async function runServer(options: ServerOptions): Promise<void> {
       { ...delayed, close, health },
       { port: "--port", host: "--host" },
     );
-    const admin = await adminServer(gateway, options);
+    const admin = await adminServer(gateway, options, (failure) =>
+      note({ type: "admin.failed", ...failure }),
+    );
     const key =
       options.firstKey === false ? noKey : await firstKey(gateway, options.actor ?? defaultActor);
     announce(
@@ -97,10 +101,12 @@ async function metricsServer(
 async function adminServer(
   gateway: Gateway,
   { adminPort: port, adminHost: host = "127.0.0.1" }: ServerOptions,
+  onFailure: (failure: AdminFailure) => void,
 ): Promise<RunningServer | null> {
   if (port === undefined) return null;
   const { adminHandler, tokenSignIn } = await import("@tollgate/admin");
-  const admin = adminHandler(gateway, { authenticateAdmin: tokenSignIn(gateway) });
+  const authenticateAdmin = tokenSignIn(gateway);
+  const admin = adminHandler(gateway, { authenticateAdmin, onFailure });
   const names = { port: "--admin-port", host: "--admin-host" };
   return listen(admin, { port, host, close: admin.close }, names);
 }

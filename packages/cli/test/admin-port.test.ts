@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { chat, run, runJson, type Served, startServe, temporaryFolder } from "./command-line.ts";
 import { runHere } from "./in-process.ts";
 
@@ -131,6 +131,29 @@ describe("tollgate serve --admin-port", () => {
     const headers = { authorization: `Bearer ${token.secret}` };
     expect((await fetch(served.url + path, { headers })).status).toBe(404);
     expect((await fetch(admin + path, { headers })).status).toBe(200);
+  });
+
+  it("logs each request of the admin API that fails, with its id", async () => {
+    const headers = { authorization: "Bearer tga_unknown" };
+    const answer = await fetch(`${admin}/admin/v1/keys?limit=canary`, { headers });
+    const id = answer.headers.get("x-request-id");
+    const line = await vi.waitFor(() => {
+      const found = served
+        .errors()
+        .split("\n")
+        .find((text) => text.includes(`${id}`));
+      expect(found).toBeDefined();
+      return found ?? "";
+    });
+    expect(JSON.parse(line)).toEqual({
+      level: "warn",
+      time: expect.stringMatching(/Z$/),
+      event: "admin.failed",
+      requestId: id,
+      operation: "keys.list",
+      code: "admin_unauthenticated",
+      status: 401,
+    });
   });
 
   it("writes no secret of a token to its records or its log", async () => {

@@ -100,7 +100,8 @@ export async function startServe(
   const exited = once(child, "exit").then(() => child.exitCode);
   afterAll(() => void child.kill("SIGKILL"));
   const written: Buffer[] = [];
-  child.stderr?.on("data", (part: Buffer) => written.push(part)).pipe(process.stderr);
+  const errors = () => Buffer.concat(written).toString();
+  child.stderr?.on("data", (part: Buffer) => written.push(part));
   const lines: string[] = [];
   if (child.stdout) {
     for await (const line of createInterface({ input: child.stdout })) {
@@ -111,8 +112,8 @@ export async function startServe(
   }
   const announced = lines.join("\n");
   const url = /http:\/\/\S+:\d+/.exec(announced)?.[0];
-  if (url === undefined) throw new Error(`serve printed no address: ${announced}`);
-  return { child, url, announced, exited, errors: () => Buffer.concat(written).toString() };
+  if (url === undefined) throw new Error(`serve printed no address: ${announced}${errors()}`);
+  return { child, url, announced, exited, errors };
 }
 
 /** Calls the built-in model. */

@@ -21,7 +21,7 @@ export { type AdminRole, adminRoles } from "./domain/admin-token.ts";
 export { changeKinds } from "./domain/change-kind.ts";
 export { defaultLimits, type Limits } from "./domain/limits.ts";
 export { codesOfAdminStatus, isErrorCode } from "./errors/codes.ts";
-export { administrationFailure } from "./errors/gateway-error.ts";
+export { administrationFailure, whereOf } from "./errors/gateway-error.ts";
 export { type GatewayResponse, toResponse } from "./http/gateway-response.ts";
 export { bearerToken, requireSmallHeaders } from "./http/headers.ts";
 export { pathAfter, queryOf } from "./http/path-after-v1.ts";

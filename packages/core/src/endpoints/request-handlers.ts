@@ -1,6 +1,6 @@
 import { isTraceParent } from "../contracts/observer.ts";
 import type { Owner } from "../domain/caller.ts";
-import { errorBody, type GatewayError, toGatewayError } from "../errors/gateway-error.ts";
+import { errorBody, type GatewayError, toGatewayError, whereOf } from "../errors/gateway-error.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
 import { errorAnswer, type GatewayResponse, toResponse } from "../http/gateway-response.ts";
 import { requireSmallHeaders } from "../http/headers.ts";
@@ -244,11 +244,4 @@ function mayRepeat({ status }: GatewayError): boolean {
 /** Whether the gateway, its store or its host caused the failure. */
 function isInternal({ status, code }: GatewayError): boolean {
   return status === 500 || code === "evidence_unavailable" || code === "authentication_unavailable";
-}
-
-/** Where an error was thrown. Leaves out its message, which could contain anything. */
-function whereOf(cause: unknown): string {
-  if (!(cause instanceof Error)) return typeof cause;
-  const frames = (cause.stack ?? "").split("\n").filter((frame) => /^\s+at /.test(frame));
-  return [cause.name, ...frames].join("\n");
 }

@@ -111,3 +111,10 @@ export function administrationFailure(thrown: unknown): {
     body: errorBody({ message, type, param, wireCode }),
   };
 }
+
+/** Where an error was thrown. Leaves out its message, which could contain anything. */
+export function whereOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return typeof cause;
+  const frames = (cause.stack ?? "").split("\n").filter((frame) => /^\s+at /.test(frame));
+  return [cause.name, ...frames].join("\n");
+}
