@@ -17,6 +17,8 @@ export interface Metrics {
 const max = { models: 200, rules: 50, organizations: 100, budgets: 100 };
 /** How long the figures of budgets are kept before they are read again, in milliseconds. */
 const budgetsKeptMs = 15_000;
+/** How long metrics wait for the figures of budgets, in milliseconds. */
+const maxWaitMs = 1_000;
 
 /** 10 ms to 82 s, doubling. */
 const callBuckets = Array.from({ length: 14 }, (_, power) => 0.01 * 2 ** power);
@@ -237,21 +239,38 @@ async function budgetShares(budgets: Gateway["budgets"]): Promise<readonly Budge
   return shares;
 }
 
-/** Keeps a result for some time. After a failure, the last one remains. */
+/**
+ * Keeps a result for some time. The last one remains after a failure, and while the next takes longer than a second: a scrape
+ * that waits for a store would show nothing at all.
+ */
 function keptFor<Result>(
   milliseconds: number,
   read: () => Promise<readonly Result[]>,
 ): () => Promise<readonly Result[]> {
-  let kept: Promise<readonly Result[]> = Promise.resolve([]);
+  let kept: readonly Result[] = [];
+  let reading: Promise<void> | null = null;
   let readAt = Number.NEGATIVE_INFINITY;
-  return () => {
+  const renew = async (): Promise<void> => {
+    kept = await read().catch(() => kept);
+    reading = null;
+  };
+  return async () => {
     const now = performance.now();
-    if (now - readAt < milliseconds) return kept;
-    readAt = now;
-    const last = kept;
-    kept = read().catch(() => last);
+    if (reading === null && now - readAt >= milliseconds) {
+      readAt = now;
+      reading = renew();
+    }
+    if (reading !== null) await endOrWait(reading, maxWaitMs);
     return kept;
   };
+}
+
+/** Resolves once a promise does, or after some time. */
+async function endOrWait(ending: Promise<void>, milliseconds: number): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, milliseconds);
+  await Promise.race([ending, late]);
+  clearTimeout(timer);
 }
 
 /** Computes a value once for each of a bounded number of keys. */

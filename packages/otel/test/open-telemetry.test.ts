@@ -12,12 +12,15 @@ import {
   StackContextManager,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
-import { everyOrganization } from "@tollgate/core";
+import { type BudgetRecord, everyOrganization, type Gateway } from "@tollgate/core";
+import { listOf } from "@tollgate/core/administration";
 import { definePolicy, forbid, permit } from "@tollgate/core/policy";
 import { ProviderError } from "@tollgate/core/provider";
 import { createTestGateway, type TestGatewayOptions } from "@tollgate/testing";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { openTelemetry, type TelemetryOptions } from "../src/index.ts";
+
+afterEach(() => vi.restoreAllMocks());
 
 const flat = { input: "1", output: "1" };
 const canary = "canary-e7b1c9";
@@ -27,7 +30,11 @@ const unavailable = () =>
   new ProviderError("Down.", { reason: "http_503", status: 503, delivery: "answered" });
 
 /** A gateway whose telemetry goes to the SDK's exporters in memory. */
-async function observed(options: TelemetryOptions = {}, gatewayOptions: TestGatewayOptions = {}) {
+async function observed(
+  options: TelemetryOptions = {},
+  gatewayOptions: TestGatewayOptions = {},
+  watchedOf: (gateway: Gateway) => Pick<Gateway, "status" | "budgets"> = (gateway) => gateway,
+) {
   const exporter = new InMemorySpanExporter();
   const metricExporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
   const reader = new PeriodicExportingMetricReader({ exporter: metricExporter });
@@ -37,7 +44,7 @@ async function observed(options: TelemetryOptions = {}, gatewayOptions: TestGate
     ...options,
   });
   const test = await createTestGateway({ ...gatewayOptions, ...telemetry.options });
-  telemetry.watch(test.gateway);
+  telemetry.watch(watchedOf(test.gateway));
   /** The points of every metric, by name. */
   async function points() {
     await reader.forceFlush();
@@ -276,6 +283,28 @@ describe("the metrics", () => {
     await gateway.fetch(chat());
     const [point] = (await points()).get("tollgate.budget.utilization") ?? [];
     expect(point).toMatchObject({ value: 0.25, attributes: { "tollgate.budget": "b" } });
+  });
+
+  it("show all others, and the last figures of budgets, while the store hangs", async () => {
+    const budgets = [{ id: "b", scope: {}, limit: { requests: 4 }, period: "day" }] as const;
+    const never = () => new Promise<never>(() => {});
+    let isHanging = false;
+    const { gateway, chat, points } = await observed({}, { budgets }, ({ status, budgets }) => ({
+      status,
+      budgets: {
+        ...budgets,
+        list: (...asked) =>
+          isHanging ? listOf(never, (row: BudgetRecord) => row) : budgets.list(...asked),
+      },
+    }));
+    await gateway.fetch(chat());
+    expect((await points()).get("tollgate.budget.utilization")).toHaveLength(1);
+    isHanging = true;
+    const later = performance.now() + 60_000;
+    vi.spyOn(performance, "now").mockImplementation(() => later);
+    const found = await points();
+    expect(found.get("tollgate.budget.utilization")).toMatchObject([{ value: 0.25 }]);
+    expect(found.get("tollgate.steps.open")).toHaveLength(1);
   });
 
   it("have at most 201 models, however many are called", async () => {
