@@ -15,7 +15,10 @@ export interface RemoteOptions {
   readonly insecure?: boolean;
   /** Sends the requests. Default: the global `fetch`. */
   readonly fetch?: (request: Request) => Promise<Response>;
-  /** How long an answer may take, in milliseconds. An export may take longer once it has begun. Default 60,000. */
+  /**
+   * How long an answer may take, in milliseconds. An export may take longer once it has begun. Default: 300,000 for
+   * maintenance, which may read every record, and 60,000 for anything else.
+   */
   readonly timeout?: number;
 }
 
@@ -28,6 +31,9 @@ export interface HttpClient {
 }
 
 const maxAnswerBytes = 268_435_456;
+const defaultTimeoutMs = 60_000;
+/** As long as Node's own `fetch` waits for an answer to begin. */
+const maintenanceTimeoutMs = 300_000;
 
 const optionsSchema = z.looseObject({
   url: z.string(),
@@ -41,12 +47,14 @@ const optionsSchema = z.looseObject({
 export function createHttpClient(options: RemoteOptions): HttpClient {
   const { url, token } = read(optionsSchema, options, { code: "invalid_configuration" });
   const base = baseOf(url, options.insecure ?? false);
-  const { fetch: fetchWith = fetch, timeout = 60_000 } = options;
+  const { fetch: fetchWith = fetch, timeout } = options;
+  const timeoutOf = ({ isMaintenance }: Route): number =>
+    timeout ?? (isMaintenance ? maintenanceTimeoutMs : defaultTimeoutMs);
 
   async function request(
     route: Route,
     parameters: object,
-    signal = AbortSignal.timeout(timeout),
+    signal = AbortSignal.timeout(timeoutOf(route)),
   ): Promise<Response> {
     const { path, rest, headers } = addressOf(route, parameters);
     const isPost = route.method === "POST";
@@ -72,7 +80,7 @@ export function createHttpClient(options: RemoteOptions): HttpClient {
   async function begin(route: Route, parameters: object): Promise<Response> {
     const beginning = new AbortController();
     const late = new DOMException("The answer didn't begin in time.", "TimeoutError");
-    const timer = setTimeout(() => beginning.abort(late), timeout);
+    const timer = setTimeout(() => beginning.abort(late), timeoutOf(route));
     try {
       const response = await request(route, parameters, beginning.signal);
       if (isFile(response)) return response;

@@ -8,6 +8,7 @@ import {
   type AdminGrant,
   type AdminOptions,
   adminHandler,
+  type RemoteOptions,
   remoteAdministration,
 } from "../src/index.ts";
 
@@ -138,6 +139,24 @@ describe("the client of the admin API", () => {
       ...unavailable,
       cause: { name: "TimeoutError" },
     });
+  });
+
+  it("waits five minutes for maintenance, and a minute for anything else", async () => {
+    const timeouts = vi.spyOn(AbortSignal, "timeout");
+    const { handler } = await served();
+    const open = (options: Partial<RemoteOptions> = {}) =>
+      remoteAdministration({
+        url: "https://ops.example",
+        token: "t",
+        fetch: (request) => handler.fetch(request),
+        ...options,
+      });
+    await open().sweep();
+    await open().models();
+    await open({ timeout: 7 }).sweep();
+    const waited = timeouts.mock.calls.flat();
+    timeouts.mockRestore();
+    expect(waited).toEqual([300_000, 60_000, 7]);
   });
 
   it("says that the admin API didn't answer if an export breaks off", async () => {
