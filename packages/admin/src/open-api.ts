@@ -244,7 +244,7 @@ function bodyOf(members: readonly Member[]): JsonSchema {
     ...(required.length === 0 ? {} : { required }),
     additionalProperties: false,
   };
-  return { required: required.length > 0, content: { "application/json": { schema } } };
+  return { required: true, content: { "application/json": { schema } } };
 }
 
 /** The organization may be left out by a grant for one. */

@@ -52,6 +52,18 @@ describe("the OpenAPI document of the admin API", () => {
     ]);
   });
 
+  it("requires a body of every operation that gets a 415 without one", async () => {
+    const { call, acme } = await createWorld();
+    const { paths } = openApiDocument();
+    for (const [name, route] of routes) {
+      const { status } = await call(grant, { ...sampleOf([name, route], acme), body: null });
+      const { requestBody } = Object(Object(paths)[`/admin/v1${route.path}`])[
+        route.method.toLowerCase()
+      ];
+      expect([name, Object(requestBody).required ?? false]).toEqual([name, status === 415]);
+    }
+  });
+
   it("describes the answers of every operation: to who may ask, who has it already, and nobody", async () => {
     const { call, acme, rival } = await createWorld();
     // Replacements come first, because they need the first tags. Removals come last, those of a part before those of the whole.
