@@ -5,6 +5,7 @@ import { createTestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { eventLog } from "./event-log.ts";
 import { stores } from "./stores.ts";
+import { turnsWithChanges } from "./turns.ts";
 
 const old: PriceTable = { "test/a/one": { input: 1, output: 2 } };
 const newer: PriceTable = {
@@ -148,6 +149,15 @@ describe.each(stores)("repricing on %s", (_, open) => {
     ]);
     const { data } = await gateway.steps.list({ organizationId });
     expect(data[0]).toMatchObject({ costNanoUsd: 68_000, serviceTier: "priority" });
+  });
+
+  it("lets other work of the process run after each correction", async () => {
+    const { gateway, organizationId } = await spent();
+    const applied = { prices: newer, apply: true };
+    const onePage = () => gateway.steps.reprice({ organizationId }, applied);
+    const turns = await turnsWithChanges(gateway, onePage);
+    const changes = await gateway.changes.list({ organizationId, kind: "correction" });
+    expect([changes.data.length, turns]).toEqual([2, 2]);
   });
 
   it("at the same prices changes no cost, neither an estimated one nor that of nothing", async () => {

@@ -4,6 +4,7 @@ import type { GatewayConnection, SealedConnection } from "../domain/gateway-conn
 import { GatewayError, invalidArgument } from "../errors/gateway-error.ts";
 import { changeLeaf } from "../evidence/leaves.ts";
 import { filters, read } from "../input/read.ts";
+import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import { reportChange } from "./changes.ts";
 import { type IfMatch, requireMatch } from "./etag.ts";
@@ -211,6 +212,7 @@ async function resealAll(
     resealed += outcomes.filter((outcome) => outcome === "resealed").length;
     failed += outcomes.filter((outcome) => outcome === "failed").length;
     cursor = page.nextCursor;
+    await yieldToEventLoop();
   } while (cursor !== null);
   return { resealed, failed };
 }

@@ -16,6 +16,7 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import { createLeaf } from "../evidence/leaves.ts";
 import { invalidInput, problemAt, read } from "../input/read.ts";
 import { sha256Hex } from "../kernel/digest.ts";
+import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import {
   isPriceBook,
@@ -184,6 +185,7 @@ export function createRepricing(
     const correction = { ...intent.correction, after: corrections.length };
     const corrected = await context.store.correct({ ...intent, correction });
     if (corrected) reportChange(context, intent.leaf);
+    await yieldToEventLoop();
     return { ...row, corrected };
   }
 
