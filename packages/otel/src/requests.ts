@@ -6,6 +6,7 @@ const maxRequests = 20_000;
 
 type Received = Extract<GatewayEvent, { readonly type: "request.received" }>;
 type Opened = Extract<GatewayEvent, { readonly type: "step.opened" }>;
+type Failed = Extract<GatewayEvent, { readonly type: "answer.failed" }>;
 
 /** A request between its first event and its last. */
 export interface ObservedRequest {
@@ -20,6 +21,11 @@ export interface ObservedRequest {
   attemptSpan: Span | null;
   isAnswered: boolean;
   isSettled: boolean;
+}
+
+/** Whether the end of a Step couldn't be recorded. Later, recovery settles it, and its event names no request. */
+export function isUnsettled({ code }: Pick<Failed, "code">): boolean {
+  return code === "evidence_unavailable";
 }
 
 /** The requests in flight, by id. */

@@ -15,7 +15,7 @@ import type { GatewayEvent } from "@tollgate/core";
 import { modelParts, operationOf } from "./labels.ts";
 import { gen, own, stable } from "./names.ts";
 import type { TelemetryOptions } from "./options.ts";
-import type { ObservedRequest } from "./requests.ts";
+import { isUnsettled, type ObservedRequest } from "./requests.ts";
 
 type Event<Type extends GatewayEvent["type"]> = Extract<GatewayEvent, { readonly type: Type }>;
 
@@ -58,6 +58,9 @@ export function createSpans(
         return;
       case "step.settled":
         settled(event, request);
+        return;
+      case "answer.failed":
+        if (isUnsettled(event)) unsettled(event, request);
         return;
       default:
         return;
@@ -148,6 +151,13 @@ export function createSpans(
       }
     }
     span.end(event.at);
+  }
+
+  function unsettled(event: Event<"answer.failed">, request: ObservedRequest): void {
+    const { span } = request;
+    request.span = null;
+    span?.setAttribute(stable.errorType, event.code).setStatus({ code: SpanStatusCode.ERROR });
+    span?.end(event.at);
   }
 
   return {

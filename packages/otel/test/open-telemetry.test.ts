@@ -16,6 +16,7 @@ import { type BudgetRecord, everyOrganization, type Gateway } from "@tollgate/co
 import { listOf } from "@tollgate/core/administration";
 import { definePolicy, forbid, permit } from "@tollgate/core/policy";
 import { ProviderError } from "@tollgate/core/provider";
+import { memoryStore } from "@tollgate/store-memory";
 import { createTestGateway, type TestGatewayOptions } from "@tollgate/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { openTelemetry, type TelemetryOptions } from "../src/index.ts";
@@ -83,6 +84,24 @@ it("names the operation of an embeddings call, which has no conversation", async
 });
 
 describe("the spans of a request", () => {
+  it.each([false, true])(
+    "end with an error if the end of the Step can't be recorded (stream: %s)",
+    async (stream) => {
+      const store = memoryStore();
+      const settleStep = () => Promise.reject(new Error("down"));
+      const { gateway, chat, clock, spans } = await observed(
+        {},
+        { store: { ...store, settleStep } },
+      );
+      const asked = gateway.fetch(chat({ stream })).then((answer) => answer.text());
+      await clock.advance("60s");
+      expect(await asked).toContain("evidence_unavailable");
+      const { attributes, status } = named(spans(), "tollgate.step");
+      expect(status.code).toBe(SpanStatusCode.ERROR);
+      expect(attributes).toMatchObject({ "error.type": "evidence_unavailable" });
+    },
+  );
+
   it("are one for its Step, and one below it for each attempt", async () => {
     const policy = definePolicy({ rules: [permit("all", {}, { fallbacks: [spare] })] });
     const { gateway, chat, provider, spans } = await observed({}, { policy, retries: { max: 0 } });
