@@ -62,7 +62,7 @@ export interface AdminFailure {
 
 /** The admin API, which you mount like a gateway: `tollgate(admin)`. */
 export interface AdminHandler extends Mountable {
-  /** Rejects new requests, and waits for open ones up to 25 seconds. Leaves the gateway open. */
+  /** Rejects new requests, and waits for open ones and their exports up to 25 seconds. Leaves the gateway open. */
   close(): Promise<void>;
 }
 
@@ -88,7 +88,7 @@ export function adminHandler(administration: Administration, options: AdminOptio
   const route = createRouter(operations);
   const ids = createRandomIds();
   const signIns = createSignInGuard(clock);
-  const slots = createSlots(clock);
+  const slots = createSlots(clock, onEnd);
   const takeTurn = createTurns(clock);
   let document: ReturnType<typeof openApiDocument> | undefined;
   const describe = () => {
@@ -97,6 +97,10 @@ export function adminHandler(administration: Administration, options: AdminOptio
   };
   let open = 0;
   let closed: PromiseWithResolvers<void> | null = null;
+  const isIdle = () => open === 0 && !slots.isReading();
+  function onEnd(): void {
+    if (isIdle()) closed?.resolve();
+  }
 
   async function respond(request: GatewayRequest, failures: Failures): Promise<GatewayResponse> {
     requireSmallHeaders(request, limits.headerBytes);
@@ -150,7 +154,7 @@ export function adminHandler(administration: Administration, options: AdminOptio
       };
     } finally {
       if (isAdmitted) open--;
-      if (open === 0) closed?.resolve();
+      onEnd();
     }
   }
 
@@ -160,7 +164,7 @@ export function adminHandler(administration: Administration, options: AdminOptio
     async close() {
       closed ??= Promise.withResolvers<void>();
       const { promise, resolve } = closed;
-      if (open === 0) return;
+      if (isIdle()) return;
       const cancel = clock.after(maxCloseMs, resolve);
       await promise;
       cancel();

@@ -136,13 +136,16 @@ export interface Slots {
   requireFree(route: Route): void;
   /** Takes a slot, and returns a function that frees it. @throws GatewayError `overloaded` */
   take(route: Route, grant: AdminGrant): () => void;
+  /** Whether a read holds a slot: a file does until its end. */
+  isReading(): boolean;
 }
 
 /**
  * At most eight reads, one summary, series or export of each operator, and one maintenance operation. A slot is held at most
- * 15 minutes: then an operation that hangs no longer blocks the others, which can run next to it.
+ * 15 minutes: then an operation that hangs no longer blocks the others, which can run next to it. Calls `onRelease` when a slot
+ * is free again.
  */
-export function createSlots(clock: Clock): Slots {
+export function createSlots(clock: Clock, onRelease: () => void): Slots {
   let reads = 0;
   const busy = new Set<string>();
   /** When the maintenance operation that holds the slot began. Monotonic. */
@@ -159,6 +162,7 @@ export function createSlots(clock: Clock): Slots {
       isReleased = true;
       cancel();
       free();
+      onRelease();
     };
     const cancel = clock.after(maxSlotMs, release, { background: true });
     return release;
@@ -190,7 +194,7 @@ export function createSlots(clock: Clock): Slots {
       if (route.isHeavy) busy.delete(actor);
     });
   };
-  return { requireFree, take };
+  return { requireFree, take, isReading: () => reads > 0 };
 }
 
 export function overloaded(message: string): GatewayError {

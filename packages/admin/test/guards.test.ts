@@ -840,6 +840,19 @@ describe("the admin API", () => {
     },
   );
 
+  it("closes once the exports that it has begun have ended", async () => {
+    const { handler, call } = await served();
+    const reader = (await call("/steps/export?format=csv")).body?.getReader();
+    const closed = vi.fn();
+    const closing = handler.close().then(closed);
+    await new Promise(setImmediate);
+    expect(closed).not.toHaveBeenCalled();
+    expect((await call("/me")).status).toBe(503);
+    while (!(await reader?.read())?.done);
+    await closing;
+    expect(closed).toHaveBeenCalledTimes(1);
+  });
+
   it("frees the slot of an export when it ends, and when its reader leaves", async () => {
     const { call } = await served();
     const exported = () => call("/steps/export?format=csv");
