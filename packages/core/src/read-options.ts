@@ -23,6 +23,7 @@ import { type Duration, parseDuration } from "./kernel/duration.ts";
 import { createAfterReads } from "./kernel/event-loop.ts";
 import { createRandomIds } from "./kernel/ids.ts";
 import { createProcessLoad } from "./kernel/process-load.ts";
+import { synchronous } from "./kernel/synchronous.ts";
 import { createTimers } from "./kernel/timers.ts";
 import { Admission, type AdmissionLimits } from "./limits/admission.ts";
 import { createPaces } from "./limits/paces.ts";
@@ -258,8 +259,7 @@ function createObserving({
     notify(event) {
       for (const observer of observers) {
         try {
-          const returned: unknown = observer(event);
-          if (returned instanceof Promise) returned.catch(() => {});
+          synchronous<unknown>(observer(event));
         } catch {
           // A failing observer must not fail a request.
         }

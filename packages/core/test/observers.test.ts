@@ -262,6 +262,15 @@ it("gives each attempt the trace context of the host, and none if that is invali
   expect(asked).toMatchObject(attempts);
 });
 
+it("gives no trace context if the host's function is async by mistake", async () => {
+  // An unhandled rejection would end the process, and this test run.
+  const { gateway, provider, chat } = await createTestGateway({
+    traceparent: (): null => Object(Promise.reject(new Error("a host's own"))),
+  });
+  expect((await gateway.fetch(chat())).status).toBe(200);
+  expect(provider.calls).toMatchObject([{ traceparent: null }]);
+});
+
 it("reports administrative changes with their subject and actor, and nothing that did not change", async () => {
   const log = eventLog();
   const { gateway, chat, key } = await createTestGateway({ observers: log.observers });

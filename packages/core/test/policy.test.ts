@@ -1,10 +1,18 @@
-import { definePolicy, forbid, type PolicyFacts, permit } from "@tollgate/core/policy";
+import {
+  combine,
+  definePolicy,
+  forbid,
+  type Policy,
+  type PolicyFacts,
+  permit,
+} from "@tollgate/core/policy";
 import { createTestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { completionOf, failureOf } from "./wire.ts";
 
 const image = [{ type: "image_url", image_url: { url: "https://images.test/a.png" } }];
 const tools = [{ type: "function", function: { name: "f" } }];
+const permitting = definePolicy({ rules: [permit("all")] });
 
 describe("the policy", () => {
   it("decides by rules: forbid overrides permit, and requests that no rule permits are denied", async () => {
@@ -91,6 +99,13 @@ describe("the policy", () => {
     ],
     ["answers nonsense", () => JSON.parse('{"effect":"maybe"}')],
     ["answers nothing", () => JSON.parse("null")],
+    [
+      "changes its facts",
+      (facts: PolicyFacts) => {
+        Object.assign(facts, { dataClass: "D0_PUBLIC" });
+        return { effect: "permit" as const, rules: ["all"] };
+      },
+    ],
   ])("denies by rule policy-error when it %s", async (_, decide) => {
     const policy = definePolicy({ version: "broken", decide });
     const { gateway, provider, key, chat } = await createTestGateway({ policy });
@@ -101,8 +116,40 @@ describe("the policy", () => {
       message: expect.not.stringContaining("secret"),
     });
     const { data } = await gateway.decisions.list({ organizationId: key.organizationId });
-    expect(data).toMatchObject([{ effect: "deny", rules: ["policy-error"] }]);
+    const rules = ["policy-error"];
+    expect(data).toMatchObject([{ effect: "deny", rules, facts: { dataClass: "D1_INTERNAL" } }]);
     expect(provider.calls).toEqual([]);
+  });
+
+  it.each([
+    ["alone", (broken: Policy) => broken],
+    ["combined with others", (broken: Policy) => combine(broken, permitting)],
+  ])("denies by rule policy-error when it is async, %s", async (_, policyOf) => {
+    // An unhandled rejection would end the process, and this test run.
+    const decide = async () => {
+      throw new Error("a policy's own");
+    };
+    const policy = policyOf({ ...permitting, ...JSON.parse("{}"), decide });
+    const { gateway, key, chat } = await createTestGateway({ policy });
+    expect((await gateway.fetch(chat())).status).toBe(403);
+    const { data } = await gateway.decisions.list({ organizationId: key.organizationId });
+    expect(data).toMatchObject([{ effect: "deny", rules: ["policy-error"] }]);
+    await new Promise((resolve) => setTimeout(resolve, 0));
+  });
+
+  it("is recorded as it decided, even if it returns one object each time", async () => {
+    const verdict = { effect: "permit" as const, rules: [""], choice: "not a verdict's" };
+    const decide = ({ model }: PolicyFacts) => {
+      verdict.rules[0] = model;
+      return verdict;
+    };
+    const policy = definePolicy({ version: "1", decide });
+    const { gateway, key, chat } = await createTestGateway({ policy });
+    for (const model of ["test/a/one", "test/a/two"])
+      expect((await gateway.fetch(chat({ model }))).status).toBe(200);
+    const { data } = await gateway.decisions.list({ organizationId: key.organizationId });
+    expect(data.map(({ rules }) => rules)).toEqual([["two"], ["one"]]);
+    expect(data[0]).not.toHaveProperty("choice");
   });
 
   it("permits everything if there is none, and records this", async () => {
@@ -181,6 +228,7 @@ describe("obligations", () => {
       { connection: "platform" },
       { fallbacks: "test/a/b" },
       { fallbacks: [1] },
+      { maxTokens: 10 },
     ];
     for (const obligations of senseless) {
       const verdict = JSON.stringify({ effect: "permit", rules: ["all"] });

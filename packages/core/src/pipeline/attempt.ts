@@ -17,6 +17,7 @@ import type { Message } from "../domain/message.ts";
 import { stateOrigin } from "../domain/provider-state.ts";
 import type { Usage } from "../domain/usage.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
+import { synchronous } from "../kernel/synchronous.ts";
 import { sealFields } from "../sessions/state-seal.ts";
 import { AnswerIntake } from "./answer-intake.ts";
 import type { Latencies } from "./choose-target.ts";
@@ -477,7 +478,7 @@ function traceParentOf(
   try {
     const { requestId } = call;
     const { stepId } = opened.answer;
-    const given: unknown = context.traceparent?.({ requestId, stepId, attempt });
+    const given: unknown = synchronous(context.traceparent?.({ requestId, stepId, attempt }));
     return isTraceParent(given) ? given : null;
   } catch {
     return null;

@@ -3,6 +3,7 @@ import { selectsModel } from "../domain/model-pattern.ts";
 import type { Obligations } from "../domain/obligations.ts";
 import type { PolicyFacts, Verdict } from "../domain/policy-decision.ts";
 import { isTierName } from "../domain/service-tier.ts";
+import { synchronous } from "../kernel/synchronous.ts";
 
 /** The policy of a gateway without one: it permits every request, and decisions say so. */
 export const permitAll: Policy<never> = {
@@ -35,8 +36,29 @@ export function decide(
       reason: "This API key isn't allowed to use this model.",
     };
   }
+  return verdictOf(policy, facts, dataClasses);
+}
+
+/**
+ * A copy of a policy's verdict. A policy that throws or returns no verdict denies: one written in JavaScript can return
+ * anything, and only a verdict may permit. It can't change the facts, which its decision records.
+ */
+export function verdictOf(
+  policy: Policy,
+  facts: PolicyFacts,
+  dataClasses: readonly string[],
+): Verdict {
   try {
-    const verdict = policy.decide(facts, dataClasses);
+    Object.freeze(facts.session);
+    const { effect, rules, reason, obligations } = synchronous(
+      policy.decide(Object.freeze(facts), dataClasses),
+    );
+    const verdict = structuredClone({
+      effect,
+      rules,
+      ...(reason === undefined ? {} : { reason }),
+      ...(obligations === undefined ? {} : { obligations }),
+    });
     return isVerdict(verdict) ? verdict : failed;
   } catch {
     return failed;
@@ -49,33 +71,34 @@ const failed: Verdict = {
   reason: "The policy failed to decide.",
 };
 
-/** A function policy written in JavaScript can return anything, and only a verdict may permit. */
-function isVerdict(verdict: Verdict): boolean {
+function isVerdict({ effect, rules, reason, obligations }: Verdict): boolean {
   return (
-    (verdict?.effect === "permit" || verdict?.effect === "deny") &&
-    isListOfText(verdict.rules) &&
-    (verdict.reason === undefined || typeof verdict.reason === "string") &&
-    (verdict.obligations === undefined || areObligations(verdict.obligations))
+    (effect === "permit" || effect === "deny") &&
+    isListOfText(rules) &&
+    (reason === undefined || typeof reason === "string") &&
+    (obligations === undefined || areObligations(obligations))
   );
 }
 
+type Check = (value: unknown) => boolean;
+
 /** Checks the value of each obligation. */
-const obligationChecks: Readonly<Record<keyof Obligations, (value: unknown) => boolean>> = {
+const obligationChecks: Readonly<Record<string, Check>> = {
   fallbacks: isListOfText,
   maxOutputTokens: (cap) => Number.isSafeInteger(cap) && Number(cap) > 0,
   transcript: (keep) => keep === "full" || keep === "digest",
   serviceTier: isTierName,
   connection: (ownership) => ownership === "customer",
-};
+} satisfies Record<keyof Obligations, Check>;
 
-const checks = Object.entries(obligationChecks);
-
+/** A permit must not lose a condition because its name is mistyped. */
 function areObligations(obligations: Obligations): boolean {
-  if (typeof obligations !== "object" || obligations === null) return false;
-  return checks.every(([name, isValid]) => {
-    const value: unknown = Reflect.get(obligations, name);
-    return value === undefined || isValid(value);
-  });
+  return (
+    typeof obligations === "object" &&
+    Object.entries(obligations).every(
+      ([name, value]) => value === undefined || obligationChecks[name]?.(value) === true,
+    )
+  );
 }
 
 function isListOfText(list: unknown): boolean {

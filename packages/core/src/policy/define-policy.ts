@@ -7,6 +7,7 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import { invalidInput, problemAt, read, tryRead } from "../input/read.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import { type Json, stableJson } from "../kernel/stable-json.ts";
+import { verdictOf } from "./decide.ts";
 import { type ClassRange, matchesRule, type Rule } from "./rules.ts";
 import { functionPolicySchema, rulePolicySchema } from "./schema.ts";
 
@@ -113,22 +114,20 @@ function decideByRules(
 ): Verdict {
   const matching = rules.filter((rule) => matchesRule(rule.match, facts, dataClasses));
   const forbids = matching.filter((rule) => rule.effect === "forbid");
-  if (forbids.length > 0) return verdictOf("deny", forbids);
+  if (forbids.length > 0) return mergeVerdicts("deny", forbids.map(partOf));
   if (matching.length === 0)
     return { effect: "deny", rules: [], reason: "No rule permits this request." };
-  return verdictOf("permit", matching);
+  return mergeVerdicts("permit", matching.map(partOf));
 }
 
-function verdictOf(effect: Verdict["effect"], rules: readonly Rule[]): Verdict {
-  const reason = rules.find((rule) => rule.options.reason !== undefined)?.options.reason;
-  const obligations =
-    effect === "permit" ? mergeObligations(rules.map((rule) => rule.options)) : {};
-  return {
-    effect,
-    rules: rules.map((rule) => rule.id),
-    ...(reason === undefined ? {} : { reason }),
-    ...(Object.keys(obligations).length === 0 ? {} : { obligations }),
-  };
+/** The part of a verdict that one of several rules or policies determined. */
+interface VerdictPart extends Pick<Verdict, "rules"> {
+  readonly reason?: string | undefined;
+  readonly obligations?: Obligations;
+}
+
+function partOf({ id, options }: Rule): VerdictPart {
+  return { rules: [id], reason: options.reason, obligations: options };
 }
 
 /**
@@ -151,7 +150,7 @@ export function combine<const Policies extends readonly Policy<string>[]>(
     sessions: strictestSessions(policies.map(({ sessions }) => sessions)),
     ignoresEstimates: policies.every(({ ignoresEstimates }) => ignoresEstimates === true),
     decide(facts, dataClasses) {
-      const verdicts = policies.map((policy) => policy.decide(facts, dataClasses));
+      const verdicts = policies.map((policy) => verdictOf(policy, facts, dataClasses));
       const denials = verdicts.filter((verdict) => verdict.effect === "deny");
       return denials.length > 0
         ? mergeVerdicts("deny", denials)
@@ -165,15 +164,15 @@ function strictestSessions(all: readonly Policy["sessions"][]): Policy["sessions
   return all.includes("read") ? "read" : "ignore";
 }
 
-function mergeVerdicts(effect: Verdict["effect"], verdicts: readonly Verdict[]): Verdict {
-  const reason = verdicts.find((verdict) => verdict.reason !== undefined)?.reason;
+function mergeVerdicts(effect: Verdict["effect"], parts: readonly VerdictPart[]): Verdict {
+  const reason = parts.find((part) => part.reason !== undefined)?.reason;
+  const obligations =
+    effect === "permit" ? mergeObligations(parts.map((part) => part.obligations ?? {})) : {};
   return {
     effect,
-    rules: verdicts.flatMap((verdict) => verdict.rules),
+    rules: parts.flatMap(({ rules }) => rules),
     ...(reason === undefined ? {} : { reason }),
-    ...(effect === "deny"
-      ? {}
-      : { obligations: mergeObligations(verdicts.map(({ obligations }) => obligations ?? {})) }),
+    ...(Object.keys(obligations).length === 0 ? {} : { obligations }),
   };
 }
 

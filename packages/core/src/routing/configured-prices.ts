@@ -5,6 +5,7 @@ import { formatModelId, type ModelId } from "../domain/model-id.ts";
 import { lowerAscii } from "../domain/pattern.ts";
 import type { Problem } from "../errors/gateway-error.ts";
 import { type Schema, tryRead } from "../input/read.ts";
+import { synchronous } from "../kernel/synchronous.ts";
 import { listedModels, priceTableSchema } from "./model-schema.ts";
 import { readPrice } from "./read-price.ts";
 
@@ -23,7 +24,7 @@ export function firstPrice(books: readonly PriceBook[]): PriceBook {
   return {
     priceOf(model, at) {
       for (const book of books) {
-        const price = book.priceOf(model, at);
+        const price = synchronous(book.priceOf(model, at));
         if (price) return price;
       }
       return null;
@@ -31,7 +32,7 @@ export function firstPrice(books: readonly PriceBook[]): PriceBook {
     factsOf(model) {
       let known: ModelFacts = noFacts;
       for (const book of books) {
-        const { maxOutputTokens, reasons } = book.factsOf(model);
+        const { maxOutputTokens, reasons } = synchronous(book.factsOf(model));
         known = {
           maxOutputTokens: known.maxOutputTokens ?? maxOutputTokens,
           reasons: known.reasons ?? reasons,
