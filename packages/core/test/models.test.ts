@@ -54,6 +54,15 @@ describe("GET /v1/models", () => {
     expect(await written(test.gateway)).toEqual({ steps: 0, sessions: 0, decisions: 0 });
   });
 
+  it("are none of a price book that is async by mistake", async () => {
+    // An unhandled rejection would end the process, and this test run.
+    const modelNames = (): string[] => Object(Promise.reject(new Error("a host's own")));
+    const factsOf = () => ({ maxOutputTokens: null, reasons: null });
+    const prices = { priceOf: () => null, factsOf, modelNames };
+    const test = await createTestGateway({ models: {}, prices });
+    expect(await (await get(test, "models")).json()).toEqual({ object: "list", data: [] });
+  });
+
   it("returns one model, with plain or escaped slashes", async () => {
     const test = await createTestGateway({ models });
     for (const id of ["test/b/with/slashes", "test%2Fb%2Fwith%2Fslashes"]) {

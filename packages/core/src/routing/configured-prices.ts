@@ -40,7 +40,8 @@ export function firstPrice(books: readonly PriceBook[]): PriceBook {
       }
       return known;
     },
-    modelNames: (gateway, at) => books.flatMap((book) => book.modelNames?.(gateway, at) ?? []),
+    modelNames: (gateway, at) =>
+      books.flatMap((book) => synchronous(book.modelNames?.(gateway, at)) ?? []),
   };
 }
 
