@@ -58,7 +58,7 @@ import { defaultDataClasses } from "./sensitivity/classify.ts";
 export function readOptions(options: GatewayOptions): GatewayContext {
   const { budgets: declared = [], rateLimits: limited = [], ...checked } = checkShapes(options);
   const { providers, virtuals } = splitProviders(options.providers);
-  const dataClasses = checked.dataClasses ?? defaultDataClasses;
+  const dataClasses = Object.freeze(checked.dataClasses ?? defaultDataClasses);
   const budgets = declared.map(toBudget);
   const rateLimits = limited.map(toRateLimit);
   const retention = retentionOf(checked.retention ?? {});

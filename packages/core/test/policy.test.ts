@@ -137,6 +137,23 @@ describe("the policy", () => {
     await new Promise((resolve) => setTimeout(resolve, 0));
   });
 
+  it("can't change the order of the data classes", async () => {
+    const policy: Policy = {
+      ...permitting,
+      decide(_facts, dataClasses) {
+        Object(dataClasses).reverse();
+        return { effect: "permit", rules: ["all"] };
+      },
+    };
+    const { gateway, provider, key, chat } = await createTestGateway({ policy });
+    expect((await gateway.fetch(chat())).status).toBe(403);
+    const low = { minimumDataClass: "D3_RESTRICTED", defaultDataClass: "D0_PUBLIC" };
+    const { organizationId, userId } = key;
+    const creating = gateway.keys.create({ organizationId, userId, label: "low", ...low });
+    await expect(creating).rejects.toMatchObject({ code: "invalid_argument" });
+    expect(provider.calls).toEqual([]);
+  });
+
   it("is recorded as it decided, even if it returns one object each time", async () => {
     const verdict = { effect: "permit" as const, rules: [""], choice: "not a verdict's" };
     const decide = ({ model }: PolicyFacts) => {
