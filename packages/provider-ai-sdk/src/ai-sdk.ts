@@ -108,14 +108,14 @@ export function aiSdk(source: AiSdkSource | Connect, input: AiSdkOptions = {}): 
   function complete(call: ProviderCall): Events {
     return run(call, (signal) => {
       const { request, stream } = call;
-      const settings = settingsOf(request, options.providerOptions?.(request) ?? {});
+      const settings = settingsOf(request, atOnce(options.providerOptions?.(request)) ?? {});
       return completing(call, { messages: request.messages, settings, stream, signal });
     });
   }
 
   function embed({ request, ...call }: EmbeddingCall): Events {
     return run({ ...call, stream: false }, (abortSignal) => {
-      const own = options.embeddingOptions?.(request);
+      const own = atOnce(options.embeddingOptions?.(request));
       return embedding(call, { ...embeddingOptions(request, own), abortSignal });
     });
   }
@@ -135,6 +135,13 @@ export function aiSdk(source: AiSdkSource | Connect, input: AiSdkOptions = {}): 
       return closing;
     },
   };
+}
+
+/** The host's own options for a call. Those of an async function would be left out without a word. */
+function atOnce<Options>(own: Options): Options {
+  if (!(own instanceof Promise)) return own;
+  own.catch(() => {});
+  throw notSent("misconfigured", "The provider's options for a request must not be a promise.");
 }
 
 function connects(source: Source): source is Connect {

@@ -345,6 +345,17 @@ describe("the short form", () => {
     expect(asked).toEqual(["llama/large"]);
   });
 
+  it("asks nothing if the host's options are a promise, which would be left out", async () => {
+    const model = modelOf([text("Hi"), finish("stop")]);
+    // An unhandled rejection would end the process, and this test run.
+    const fail = () => Promise.reject(new Error("a host's own"));
+    for (const given of [() => Promise.resolve({}), fail]) {
+      const { thrown } = await callProvider(model, {}, { providerOptions: () => Object(given()) });
+      expect(saidBy(thrown)).toMatchObject({ reason: "misconfigured", delivery: "not-sent" });
+    }
+    expect(model.doStreamCalls).toEqual([]);
+  });
+
   it("stops when the call is aborted, even if the model ignores the signal", async () => {
     const caller = new AbortController();
     const reason = new Error("the caller left");
