@@ -41,6 +41,22 @@ export function listOf<Item>(read: Reader<Item>, count: Count<Item> = {}): Reade
   }, schema);
 }
 
+/** Reads the messages of a request, which are its whole conversation. */
+export function messagesOf<Item>(
+  message: Reader<Item>,
+  known: NonNullable<Count<Item>["known"]>,
+): Reader<readonly Item[]> {
+  const listed = listOf(message, { min: 1, max: (limits) => limits.messages, known });
+  return withSchema(
+    (value, path, reading) => {
+      const read = listed(value, path, reading);
+      reading.conversationRead();
+      return read;
+    },
+    () => schemaOf(listed),
+  );
+}
+
 /** A string, or an array that `list` reads. */
 export function textOr<List>(text: Reader<string>, list: Reader<List>): Reader<string | List> {
   return withSchema(

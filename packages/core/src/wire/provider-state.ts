@@ -1,7 +1,7 @@
 import { maxMessageState, maxStateDepth } from "../domain/provider-state.ts";
 import { isLongNumber } from "../kernel/json-guard.ts";
 import type { Json } from "../kernel/stable-json.ts";
-import { anyObject, unsupported } from "./fields.ts";
+import { anyObject, carried, unsupported } from "./fields.ts";
 import { type Reader, schemaOf, withSchema, wrongType, wrongValue } from "./read.ts";
 import { content } from "./scalars.ts";
 
@@ -50,9 +50,9 @@ export const callStateReaders = {
 };
 
 /** Members in which a message, a part or a tool marks where a provider's cache may end. */
-export const breakpointReaders = {
-  cache_control: stateObject,
-  prompt_cache_breakpoint: stateObject,
+export const breakpoints = {
+  cache_control: carried(stateObject),
+  prompt_cache_breakpoint: carried(stateObject),
 };
 
 /** Content that isn't supported anywhere in a history. */

@@ -10,7 +10,7 @@ import { carried, object, optional, required, variants } from "../fields.ts";
 import { imageUrl } from "../image-url.ts";
 import { listOf, textOr } from "../lists.ts";
 import {
-  breakpointReaders,
+  breakpoints,
   callStateReaders,
   requireSmallState,
   stateBytes,
@@ -19,11 +19,6 @@ import {
 } from "../provider-state.ts";
 import { mapped, type Reader, schemaOf, withSchema } from "../read.ts";
 import { callLabel, content, identifier, oneOf } from "../scalars.ts";
-
-const breakpoints = {
-  cache_control: carried(breakpointReaders.cache_control),
-  prompt_cache_breakpoint: carried(breakpointReaders.prompt_cache_breakpoint),
-};
 
 const thoughts = {
   reasoning_content: carried(thoughtReaders.reasoning_content),

@@ -7,18 +7,9 @@ import {
   sessionFields,
   verbosity,
 } from "../common-fields.ts";
-import {
-  carried,
-  ignored,
-  object,
-  optional,
-  renamed,
-  required,
-  unsupported,
-  variants,
-} from "../fields.ts";
-import { listOf, mapOf, textOr } from "../lists.ts";
-import { breakpointReaders } from "../provider-state.ts";
+import { ignored, object, optional, renamed, required, unsupported, variants } from "../fields.ts";
+import { listOf, mapOf, messagesOf, textOr } from "../lists.ts";
+import { breakpoints } from "../provider-state.ts";
 import { mapped, only, type Reader, schemaOf, unsupportedValue, withSchema } from "../read.ts";
 import { flag, identifier, integer, number, oneOf, text } from "../scalars.ts";
 import { functionFields, jsonSchema, toolChoiceOr } from "../tools.ts";
@@ -29,8 +20,7 @@ const functionTool: Reader<FunctionTool> = mapped(
     {
       type: required(oneOf("function")),
       function: required(object(functionFields, "dropped")),
-      cache_control: carried(breakpointReaders.cache_control),
-      prompt_cache_breakpoint: carried(breakpointReaders.prompt_cache_breakpoint),
+      ...breakpoints,
     },
     "dropped",
   ),
@@ -91,19 +81,7 @@ const reasoning: Reader<{ readonly effort?: string }> = withSchema(
   () => schemaOf(reasoningFields),
 );
 
-const listed = listOf(message, {
-  min: 1,
-  max: (limits) => limits.messages,
-  known: ({ known }) => known.messages,
-});
-const messages: typeof listed = withSchema(
-  (value, path, reading) => {
-    const read = listed(value, path, reading);
-    reading.conversationRead();
-    return read;
-  },
-  () => schemaOf(listed),
-);
+const messages = messagesOf(message, ({ known }) => known.messages);
 
 /** The body of `POST /v1/chat/completions` (section 2.1), by its fields. */
 export const chatCompletion = object({

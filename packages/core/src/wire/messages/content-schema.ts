@@ -8,14 +8,14 @@ import type {
   ToolMessage,
 } from "../../domain/message.ts";
 import type { Json } from "../../kernel/stable-json.ts";
-import { anyObject, carried, ignored, object, optional, required, variants } from "../fields.ts";
+import { anyObject, ignored, object, optional, required, variants } from "../fields.ts";
 import { imageUrl } from "../image-url.ts";
 import { listOf, textOr } from "../lists.ts";
-import { breakpointReaders, requireSmallState, stateBytes } from "../provider-state.ts";
+import { breakpoints, requireSmallState, stateBytes } from "../provider-state.ts";
 import { mapped, memberPath, type Reader, schemaOf, withSchema } from "../read.ts";
 import { callLabel, content, flag, oneOf } from "../scalars.ts";
 
-const breakpoint = { cache_control: carried(breakpointReaders.cache_control) };
+const breakpoint = { cache_control: breakpoints.cache_control };
 
 const text = object(
   { type: required(oneOf("text")), text: required(content), ...breakpoint },

@@ -18,8 +18,8 @@ import {
   unsupported,
   variants,
 } from "../fields.ts";
-import { listOf } from "../lists.ts";
-import { breakpointReaders, stateObject } from "../provider-state.ts";
+import { listOf, messagesOf } from "../lists.ts";
+import { breakpoints, stateObject } from "../provider-state.ts";
 import {
   mapped,
   memberPath,
@@ -34,7 +34,7 @@ import { jsonSchema } from "../tools.ts";
 import { message, textBlocks } from "./content-schema.ts";
 
 const stateOfTool = {
-  cache_control: carried(breakpointReaders.cache_control),
+  cache_control: breakpoints.cache_control,
   eager_input_streaming: carried(flag),
   // The body comes from JSON.parse, so they are JSON.
   input_examples: carried(listOf(anyObject, { max: () => 64 }) as Reader<Json>),
@@ -124,18 +124,9 @@ const format: Reader<ResponseFormat> = mapped(
 
 const outputConfig = object({ effort: optional(identifier), format: optional(format) });
 
-const listed = listOf(message, {
-  min: 1,
-  max: (limits) => limits.messages,
-  known: ({ known }) => known.groups,
-});
-const messages: Reader<readonly (readonly Message[])[]> = withSchema(
-  (value, path, reading) => {
-    const read = listed(value, path, reading);
-    reading.conversationRead();
-    return read;
-  },
-  () => schemaOf(listed),
+const messages: Reader<readonly (readonly Message[])[]> = messagesOf(
+  message,
+  ({ known }) => known.groups,
 );
 
 const serviceTier: Reader<string | undefined> = mapped(oneOf("auto", "standard_only"), (tier) =>

@@ -10,9 +10,9 @@ import {
 import { imageUrl } from "../image-url.ts";
 import { listOf, textOr } from "../lists.ts";
 import {
-  breakpointReaders,
   callStateReaders,
   stateList,
+  stateObject,
   thoughtReaders,
   unsupportedContent,
 } from "../provider-state.ts";
@@ -32,8 +32,8 @@ import {
 } from "./items.ts";
 
 const breakpoints = {
-  cache_control: optional(breakpointReaders.cache_control),
-  prompt_cache_breakpoint: optional(breakpointReaders.prompt_cache_breakpoint),
+  cache_control: optional(stateObject),
+  prompt_cache_breakpoint: optional(stateObject),
 };
 
 /** Details that responses show next to a text. Clients send them back with the history. */

@@ -9,7 +9,6 @@ import {
 } from "../common-fields.ts";
 import {
   anyObject,
-  carried,
   ignored,
   object,
   optional,
@@ -19,7 +18,7 @@ import {
   variants,
 } from "../fields.ts";
 import { listOf } from "../lists.ts";
-import { breakpointReaders } from "../provider-state.ts";
+import { breakpoints } from "../provider-state.ts";
 import { mapped, only, type Reader, unsupportedValue, withSchema } from "../read.ts";
 import { content, flag, identifier, integer, oneOf, text } from "../scalars.ts";
 import { functionFields, jsonSchema, toolChoiceOr } from "../tools.ts";
@@ -31,8 +30,7 @@ const functionTool: Reader<FunctionTool> = mapped(
     {
       type: required(oneOf("function")),
       ...functionFields,
-      cache_control: carried(breakpointReaders.cache_control),
-      prompt_cache_breakpoint: carried(breakpointReaders.prompt_cache_breakpoint),
+      ...breakpoints,
     },
     "dropped",
   ),
