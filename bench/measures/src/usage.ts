@@ -9,10 +9,10 @@ import { join } from "node:path";
 import { createGateway, everyOrganization, type Gateway, type SeriesOptions } from "@tollgate/core";
 import {
   encodeCursor,
+  hourDetails,
   type Store,
   type StorePage,
   type UsageHour,
-  usageDetails,
 } from "@tollgate/core/store";
 import { simProvider } from "@tollgate/provider-sim";
 import { memoryStore } from "@tollgate/store-memory";
@@ -71,7 +71,7 @@ async function onMemory(from: Store): Promise<void> {
     await gateway.keys.create({ organizationId, userId: "user", label: "a key" });
     const mark = encodeCursor("steps", { order: firstAt, tie: "0" });
     let after: string | null = null;
-    for (const detail of usageDetails) {
+    for (const detail of hourDetails) {
       let cursor: string | null = null;
       do {
         const paging = { cursor, limit: 50 };

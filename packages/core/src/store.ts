@@ -67,10 +67,10 @@ export type * from "./domain/usage-group.ts";
 export {
   correctionHours,
   createHourFold,
+  type HourDetail,
+  hourDetails,
   inDetail,
-  type UsageDetail,
   type UsageHour,
-  usageDetails,
   usageHours,
 } from "./domain/usage-hours.ts";
 export { GatewayError } from "./errors/gateway-error.ts";

@@ -1,5 +1,5 @@
 import { createRandomIds, type StepFilter, type SummaryDimension } from "@tollgate/core";
-import { type Store, type Sweep, usageDetails, usageHours } from "@tollgate/core/store";
+import { hourDetails, type Store, type Sweep, usageHours } from "@tollgate/core/store";
 import { memoryStore } from "@tollgate/store-memory";
 import { createTestGateway, type ManualClock, manualClock } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
@@ -63,7 +63,7 @@ describe.each(stores)("hourly sums on %s", (name, open) => {
     const reconciled = { steps: 3, differences: [], isCut: false, repaired: 0 };
     expect(await gateway.reconcileUsage({ organizationId })).toEqual(reconciled);
     const paging = { cursor: null, limit: 9 };
-    const pages = usageDetails.map((detail) =>
+    const pages = hourDetails.map((detail) =>
       store.usage.hours({ organizationId, detail }, paging),
     );
     const data = (await Promise.all(pages)).flatMap((page) => page.data);

@@ -9,6 +9,7 @@ import {
   type Checkpoint,
   createInFlight,
   type EvidenceLeaf,
+  type HourDetail,
   type InFlight,
   isChangeKind,
   type Owner,
@@ -18,7 +19,6 @@ import {
   type StoredResponse,
   type StorePage,
   type StorePaging,
-  type UsageDetail,
   type UsageHour,
 } from "@tollgate/core/store";
 import {
@@ -78,7 +78,7 @@ export interface State {
   readonly counters: Counters;
   readonly responses: Responses;
   /** By time, then by the order written. */
-  readonly usage: Readonly<Record<UsageDetail, Table<UsageHour>>>;
+  readonly usage: Readonly<Record<HourDetail, Table<UsageHour>>>;
   /** The cursor of each organization's last folded Step. */
   readonly usageMarks: Map<string, string>;
   /** By `claimKeyOf`. */

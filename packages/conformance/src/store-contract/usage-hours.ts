@@ -1,6 +1,8 @@
 import {
   createHourFold,
   createUsageFold,
+  type HourDetail,
+  hourDetails,
   hourOf,
   inDetail,
   type StepIntent,
@@ -8,10 +10,8 @@ import {
   type SummaryDimension,
   type UnfoldedStep,
   type UnfoldedSteps,
-  type UsageDetail,
   type UsageGroup,
   type UsageHour,
-  usageDetails,
   usageHours,
 } from "@tollgate/core/store";
 import fc from "fast-check";
@@ -44,7 +44,7 @@ export function usageHourTests(test: ContractTest): void {
     expect(await store.usage.add({ ...add, hours: hoursFor("b", start, [first]) })).toBe(false);
     expect(await store.usage.mark("acme")).toBe(mark);
     expect(await store.usage.mark("globex")).toBe(null);
-    for (const detail of usageDetails)
+    for (const detail of hourDetails)
       expect(await store.usage.hours({ organizationId: "acme", detail }, all)).toEqual({
         data: hours.filter((hour) => hour.detail === detail),
         nextCursor: null,
@@ -136,7 +136,7 @@ export function usageHourTests(test: ContractTest): void {
     );
     const mark = "mark";
     await store.usage.add({ organizationId: "acme", after: null, mark, hours });
-    for (const detail of usageDetails) {
+    for (const detail of hourDetails) {
       const ids: string[] = [];
       let cursor: string | null = null;
       const range = { organizationId: "acme", detail, from: start, to: start + 3 * hourMs };
@@ -160,9 +160,9 @@ export function usageHourTests(test: ContractTest): void {
   }) => {
     const step = await settle(store, intents, { hour: 0, model: "m", cost: 7 });
     await correct(store, intents, step, 5);
-    const full = () => Promise.all(usageDetails.map((detail) => fullFold(store, "acme", detail)));
+    const full = () => Promise.all(hourDetails.map((detail) => fullFold(store, "acme", detail)));
     const rolled = () =>
-      Promise.all(usageDetails.map((detail) => rolledFold(store, "acme", detail)));
+      Promise.all(hourDetails.map((detail) => rolledFold(store, "acme", detail)));
     const before = await full();
     await foldAll(store, "acme", 10);
     const leaf = () => intents.leaf("activity.removed");
@@ -294,7 +294,7 @@ export async function foldAll(store: Store, organizationId: string, limit: numbe
 async function rolledFold(
   store: Store,
   organizationId: string,
-  detail: UsageDetail,
+  detail: HourDetail,
 ): Promise<readonly UsageGroup[]> {
   const fold = createUsageFold(by);
   for (const row of (await store.usage.hours({ organizationId, detail }, all)).data)
@@ -308,7 +308,7 @@ async function rolledFold(
 async function fullFold(
   store: Store,
   organizationId: string,
-  detail: UsageDetail,
+  detail: HourDetail,
 ): Promise<readonly UsageGroup[]> {
   const { groups } = await store.steps.summarize({ organizationId, by }, all);
   if (detail === "callers") return inOrder(groups);
@@ -323,7 +323,7 @@ async function fullFold(
 
 /** Both sums are those of all Steps. */
 async function expectSumsOfAllSteps(store: Store, organizationId: string): Promise<void> {
-  for (const detail of usageDetails)
+  for (const detail of hourDetails)
     expect(await rolledFold(store, organizationId, detail)).toEqual(
       await fullFold(store, organizationId, detail),
     );

@@ -1,6 +1,6 @@
 import type { UnfoldedSteps } from "../contracts/repositories.ts";
 import type { SummaryQuery } from "../contracts/usage-summary.ts";
-import type { Caller } from "../domain/packed-hours.ts";
+import type { HourCaller } from "../domain/packed-hours.ts";
 import {
   createUsageFold,
   hourOf,
@@ -8,7 +8,7 @@ import {
   type UsageFold,
 } from "../domain/usage-fold.ts";
 import type { SummaryDimension } from "../domain/usage-group.ts";
-import type { UsageDetail, UsageHour } from "../domain/usage-hours.ts";
+import type { HourDetail, UsageHour } from "../domain/usage-hours.ts";
 import { invalidArgument } from "../errors/gateway-error.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
@@ -46,7 +46,7 @@ export function wholeHours(query: OrganizationQuery): Hours | null {
 
 /** The bytes of sums to add before yielding to the event loop, and the rows to ask for at once. */
 const bytesPerTurn = 50_000;
-const rowsPerPage: Readonly<Record<UsageDetail, number>> = { callers: 200, totals: 500 };
+const rowsPerPage: Readonly<Record<HourDetail, number>> = { callers: 200, totals: 500 };
 const stepsPerPage = 250;
 
 /**
@@ -77,7 +77,7 @@ export async function sumsByHour(
   }
 }
 
-function detailOf({ by, userId, keyId }: SummaryQuery): UsageDetail {
+function detailOf({ by, userId, keyId }: SummaryQuery): HourDetail {
   const asksCallers = by.includes("user") || by.includes("key");
   return asksCallers || userId !== undefined || keyId !== undefined ? "callers" : "totals";
 }
@@ -126,7 +126,10 @@ async function* stepsBehind(
   }
 }
 
-function matches(query: SummaryQuery, step: Omit<Caller, "organizationId" | "keyLabel">): boolean {
+function matches(
+  query: SummaryQuery,
+  step: Omit<HourCaller, "organizationId" | "keyLabel">,
+): boolean {
   return (
     (query.userId?.includes(step.userId) ?? true) &&
     (query.keyId?.includes(step.keyId) ?? true) &&

@@ -7,11 +7,11 @@ import {
   correctedSteps,
   createHourFold,
   foldedIn,
+  type HourDetail,
   type HourFold,
+  hourDetails,
   inDetail,
   samePath,
-  type UsageDetail,
-  usageDetails,
 } from "../domain/usage-hours.ts";
 import { addFew, type Figures, fewOf, groupOf, noFigures } from "../domain/usage-sums.ts";
 import { invalidArgument } from "../errors/gateway-error.ts";
@@ -107,7 +107,7 @@ interface Hours {
 
 /** The Steps of one hour and path minus their sums. */
 interface Difference extends FoldedSteps {
-  readonly detail: UsageDetail;
+  readonly detail: HourDetail;
   readonly hour: number;
 }
 
@@ -163,7 +163,7 @@ async function compare({ store }: GatewayContext, range: Hours): Promise<Compare
   const mark = await withStoreErrors(store.usage.mark(organizationId));
   if (mark === null) return { steps: 0, mark, differences: [] };
   const balance = createBalance();
-  for (const detail of usageDetails)
+  for (const detail of hourDetails)
     for await (const row of pagesOf((cursor) =>
       store.usage.hours({ ...range, detail }, { cursor, limit: perPage / 5 }),
     ))
@@ -220,7 +220,7 @@ function createFolds() {
 }
 
 interface Row {
-  readonly detail: UsageDetail;
+  readonly detail: HourDetail;
   readonly hour: number;
 }
 
@@ -245,7 +245,7 @@ function createBalance() {
   return {
     add,
     addAll(hour: number, steps: FoldedSteps, sign: 1 | -1): void {
-      for (const detail of usageDetails) add({ detail, hour }, inDetail(detail, steps), sign);
+      for (const detail of hourDetails) add({ detail, hour }, inDetail(detail, steps), sign);
     },
     rest: (): readonly Difference[] =>
       [...entries.values()].flatMap(({ row, steps, count, openedAt, figures }) => {

@@ -9,7 +9,7 @@ import type { Session, TranscriptPart } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
 import type { StoredResponse } from "../domain/stored-response.ts";
 import type { UnfoldedStep } from "../domain/usage-fold.ts";
-import type { UsageDetail, UsageHour } from "../domain/usage-hours.ts";
+import type { HourDetail, UsageHour } from "../domain/usage-hours.ts";
 import type { StepSweep, SweepResult, TranscriptSweep } from "./retention.ts";
 import type { StepQuery, Tenant } from "./step-query.ts";
 import type { SessionLookup, SessionMatch } from "./step-verbs.ts";
@@ -354,7 +354,7 @@ export interface UsageRepository {
   hours(
     query: {
       readonly organizationId: string;
-      readonly detail: UsageDetail;
+      readonly detail: HourDetail;
       readonly from?: number;
       readonly to?: number;
     },

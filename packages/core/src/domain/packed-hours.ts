@@ -17,16 +17,16 @@ export interface PackedSteps {
 }
 
 /** Who made Steps, and what became of them. */
-export interface Caller
+export interface HourCaller
   extends Pick<Step, "organizationId" | "userId" | "keyId" | "keyLabel" | "source" | "outcome"> {
   readonly dataClass: string;
 }
 
 /** The model and the account of attempts. */
-export type Place = Pick<Attempt, "gateway" | "vendor" | "model" | "connection">;
+export type HourPlace = Pick<Attempt, "gateway" | "vendor" | "model" | "connection">;
 
 /** Steps that agree in every dimension that `UsageHour` keeps, and the sums over their attempts by model and account. */
-export interface FoldedSteps extends Caller {
+export interface FoldedSteps extends HourCaller {
   /** When the newest of them opened. */
   readonly openedAt: number;
   /** How many Steps. 0 for the difference that a correction makes. */
@@ -36,20 +36,20 @@ export interface FoldedSteps extends Caller {
 }
 
 /** Attempts on one model and account. Their figures count no Steps. */
-export interface FoldedAttempts extends Place {
+export interface FoldedAttempts extends HourPlace {
   readonly figures: FewFigures;
 }
 
 type Names = readonly [
   callers: readonly (readonly [
     ...names: [userId: string, keyId: string, keyLabel: string],
-    source: Caller["source"],
+    source: HourCaller["source"],
     dataClass: string,
-    outcome: Caller["outcome"],
+    outcome: HourCaller["outcome"],
   ])[],
   places: readonly (readonly [
     ...names: [gateway: string, vendor: string, model: string],
-    connection: Place["connection"],
+    connection: HourPlace["connection"],
   ])[],
 ];
 
@@ -90,9 +90,9 @@ function placeNames({ gateway, vendor, model, connection }: FoldedAttempts): Nam
 export function namesIn({
   organizationId,
   names,
-}: Pick<PackedSteps, "names"> & Pick<Caller, "organizationId">): {
-  readonly callers: readonly Caller[];
-  readonly places: readonly Place[];
+}: Pick<PackedSteps, "names"> & Pick<HourCaller, "organizationId">): {
+  readonly callers: readonly HourCaller[];
+  readonly places: readonly HourPlace[];
 } {
   const [callers, places]: Names = JSON.parse(names);
   return {

@@ -2,7 +2,7 @@ import { namesOf } from "../kernel/names-of.ts";
 import { createGroupIndex, type GroupsOfSteps, type GrowingGroup, partOf } from "./group-index.ts";
 import { formatModelId } from "./model-id.ts";
 import { selectsModel } from "./model-pattern.ts";
-import { type Caller, entryOf, namesIn, type PackedSteps, readPacked } from "./packed-hours.ts";
+import { entryOf, type HourCaller, namesIn, type PackedSteps, readPacked } from "./packed-hours.ts";
 import { lowerAscii } from "./pattern.ts";
 import type { Attempt, Step } from "./step.ts";
 import type { SummaryDimension, UsageGroup } from "./usage-group.ts";
@@ -50,7 +50,7 @@ export interface AttemptSelection {
 export interface UsageFold {
   addStep(step: UnfoldedStep & Partial<Pick<SummedStep, "sessionId">>): void;
   /** Only for dimensions and selections of attempts that an hour keeps: no Session and no host. */
-  addHour(hour: PackedHour, isCounted?: (caller: Caller) => boolean): void;
+  addHour(hour: PackedHour, isCounted?: (caller: HourCaller) => boolean): void;
   /** Newest Steps first, so that a key's label is its latest. */
   addGroup(group: UsageGroup): void;
   /** Like `addGroup`, for all groups of a fold with the same dimensions. Returns itself. */

@@ -1,12 +1,12 @@
 import type { AttemptFigures } from "./correction.ts";
 import {
-  type Caller,
   entryOf,
   type FoldedAttempts,
   type FoldedSteps,
+  type HourCaller,
+  type HourPlace,
   namesIn,
   type PackedSteps,
-  type Place,
   packSteps,
   readPacked,
 } from "./packed-hours.ts";
@@ -15,27 +15,27 @@ import { hourOf, type UnfoldedStep } from "./usage-fold.ts";
 import { addAttempt, addFew, type Figures, fewOf, noFigures } from "./usage-sums.ts";
 
 /** Whether sums tell users and keys apart. `totals` don't, so they stay few, however many users there are. */
-export type UsageDetail = "callers" | "totals";
+export type HourDetail = "callers" | "totals";
 
 /** Sums over Steps of one organization that opened within one hour. An hour may have several. Never changed once written. */
 export interface UsageHour extends PackedSteps {
   readonly organizationId: string;
   /** The same Steps are in rows of both. */
-  readonly detail: UsageDetail;
+  readonly detail: HourDetail;
   /** Start of the hour, in milliseconds since the epoch. */
   readonly hour: number;
   readonly id: string;
 }
 
 /** The details in which sums are kept. */
-export const usageDetails: readonly UsageDetail[] = ["callers", "totals"];
+export const hourDetails: readonly HourDetail[] = ["callers", "totals"];
 
 /** The rows that keep sums over Steps. */
 export function usageHours(
   place: Pick<UsageHour, "organizationId" | "hour" | "id">,
   folded: readonly FoldedSteps[],
 ): readonly UsageHour[] {
-  return usageDetails.map((detail) => ({
+  return hourDetails.map((detail) => ({
     ...{ ...place, detail },
     ...packSteps(place.hour, detail === "callers" ? folded : totalsOf(folded)),
   }));
@@ -43,7 +43,7 @@ export function usageHours(
 
 /** Steps as the sums of a detail see them. */
 export function inDetail<Steps extends { userId: string; keyId: string; keyLabel: string }>(
-  detail: UsageDetail,
+  detail: HourDetail,
   steps: Steps,
 ): Steps {
   return detail === "callers" ? steps : { ...steps, userId: "", keyId: "", keyLabel: "" };
@@ -92,15 +92,15 @@ export function createHourFold(): HourFold {
   };
 }
 
-function placeName({ gateway, vendor, model, connection }: Place): string {
+function placeName({ gateway, vendor, model, connection }: HourPlace): string {
   return `${connection}/${gateway}/${vendor}/${model}`;
 }
 
-function placeOf({ gateway, vendor, model, connection }: Place): Place {
+function placeOf({ gateway, vendor, model, connection }: HourPlace): HourPlace {
   return { gateway, vendor, model, connection };
 }
 
-function emptyPlace(place: Place): GrowingPlace {
+function emptyPlace(place: HourPlace): GrowingPlace {
   return { ...placeOf(place), figures: noFigures() };
 }
 
@@ -113,7 +113,7 @@ function foldedFrom(steps: GrowingSteps): FoldedSteps {
 
 type StepFacts = Omit<FoldedSteps, "count" | "places">;
 
-function callerOf(step: Caller): Caller {
+function callerOf(step: HourCaller): HourCaller {
   const { organizationId, userId, keyId, keyLabel, source, dataClass, outcome } = step;
   return { organizationId, userId, keyId, keyLabel, source, dataClass, outcome };
 }
@@ -145,23 +145,28 @@ export function correctionHours(
   { id, usage, costNanoUsd }: AttemptFigures & { readonly id: string },
 ): readonly UsageHour[] {
   const { organizationId, openedAt } = step;
-  const { end } = attempt;
-  const place = emptyPlace(attempt);
-  addAttempt(place.figures, attempt, -1);
-  addAttempt(place.figures, { end: end && { ...end, usage, costNanoUsd } });
-  const steps = { ...stepFactsOf(step), count: 0, places: [place] };
-  return usageHours({ organizationId, hour: hourOf(openedAt), id }, [foldedFrom(steps)]);
+  const after = { end: attempt.end && { ...attempt.end, usage, costNanoUsd } };
+  const steps = difference(step, attempt, after);
+  return usageHours({ organizationId, hour: hourOf(openedAt), id }, [steps]);
 }
 
 /** The differences that all corrections of a Step make. */
 export function correctedSteps(step: Step): readonly FoldedSteps[] {
-  return step.attempts.flatMap((attempt) => {
-    if (!attempt.corrections?.length) return [];
-    const place = emptyPlace(attempt);
-    addAttempt(place.figures, { end: attempt.end }, -1);
-    addAttempt(place.figures, attempt);
-    return [foldedFrom({ ...stepFactsOf(step), count: 0, places: [place] })];
-  });
+  return step.attempts.flatMap((attempt) =>
+    attempt.corrections?.length ? difference(step, { ...attempt, corrections: [] }, attempt) : [],
+  );
+}
+
+/** The new figures of an attempt, minus those that counted before. */
+function difference(
+  step: Step,
+  before: Attempt,
+  after: Pick<Attempt, "end" | "corrections">,
+): FoldedSteps {
+  const place = emptyPlace(before);
+  addAttempt(place.figures, before, -1);
+  addAttempt(place.figures, after);
+  return foldedFrom({ ...stepFactsOf(step), count: 0, places: [place] });
 }
 
 /** The same for Steps whose sums are added together: the same caller, class and outcome, and the same models in order. */

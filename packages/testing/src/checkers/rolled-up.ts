@@ -1,5 +1,6 @@
 import {
   createUsageFold,
+  hourDetails,
   inDetail,
   type Store,
   type SummaryDimension,
@@ -7,7 +8,6 @@ import {
   type UnfoldedSteps,
   type UsageFold,
   type UsageGroup,
-  usageDetails,
 } from "@tollgate/core/store";
 import { everyRow } from "./every-row.ts";
 
@@ -35,7 +35,7 @@ export async function rolledUp(
 }
 
 async function addRolledUp(store: Store, organizationId: string, fold: UsageFold): Promise<void> {
-  for (const detail of usageDetails) {
+  for (const detail of hourDetails) {
     const hours = { organizationId, detail };
     for (const row of await everyRow((paging) => store.usage.hours(hours, paging)))
       fold.addHour(row);
@@ -52,5 +52,5 @@ async function addRolledUp(store: Store, organizationId: string, fold: UsageFold
 
 /** Adds a Step as the sums of each detail see it. */
 export function addInBoth(fold: UsageFold, step: UnfoldedStep): void {
-  for (const detail of usageDetails) fold.addStep(inDetail(detail, step));
+  for (const detail of hourDetails) fold.addStep(inDetail(detail, step));
 }
