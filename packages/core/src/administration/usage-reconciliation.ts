@@ -18,7 +18,7 @@ import { invalidArgument } from "../errors/gateway-error.ts";
 import { read } from "../input/read.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
-import { foldableUntil } from "../pipeline/fold-usage.ts";
+import { foldableUntil } from "../pipeline/fold-steps.ts";
 import { withStoreErrors } from "./method.ts";
 import { usageReconciling } from "./schemas.ts";
 import { readStepFilter, type StepFilter } from "./step-filter.ts";

@@ -65,7 +65,8 @@ export function createSequencer(parts: SequencerParts): Sequencer {
   /** A log that can't be sealed doesn't stop the others, a failing signer does. The first error is thrown at the end. */
   async function sealAll(): Promise<void> {
     const startedAt = clock.now();
-    const failures: unknown[] = [];
+    let failure: unknown = null;
+    let mayGoOn = true;
     let waiting = startedAt;
     for (let after: string | null = null; ; ) {
       const { logs, next }: UnsealedLogs = await checkpoints.unsealed({
@@ -74,10 +75,11 @@ export function createSequencer(parts: SequencerParts): Sequencer {
       });
       for (const { organizationId, since } of logs) {
         try {
-          if (failures.every(isOfOneLog) && !isStopped) await sealLog(sealing, organizationId);
+          if (mayGoOn && !isStopped) await sealLog(sealing, organizationId);
           else waiting = Math.min(waiting, since);
-        } catch (failure) {
-          failures.push(failure);
+        } catch (thrown) {
+          failure ??= thrown;
+          mayGoOn &&= isOfOneLog(thrown);
           waiting = Math.min(waiting, since);
         }
       }
@@ -86,7 +88,7 @@ export function createSequencer(parts: SequencerParts): Sequencer {
       await yieldToEventLoop();
     }
     sealedUpTo = waiting;
-    if (failures.length > 0) throw failures[0];
+    if (failure !== null) throw failure;
   }
 
   /** One after the other: a call that read the last checkpoint before another call signed would take it for lost. */

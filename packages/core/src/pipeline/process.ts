@@ -18,7 +18,7 @@ import { type Clock, systemClock } from "../kernel/clock.ts";
 import { type Duration, parseDuration } from "../kernel/duration.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "./context.ts";
-import { foldableUntil, foldUsage } from "./fold-usage.ts";
+import { foldableUntil, foldSteps } from "./fold-steps.ts";
 import { orUnavailable } from "./store-calls.ts";
 
 /** A gateway's life in its process, from its first use to its end. */
@@ -392,26 +392,26 @@ export function recoverSteps(
 /** A Step that can't be settled must not keep the others open. The first failure is thrown at the end. */
 async function recoverAll(context: GatewayContext, isStopped: () => boolean): Promise<number> {
   let recovered = 0;
-  const failures: unknown[] = [];
+  let failure: unknown = null;
   for (let after: number | null = null; ; ) {
     const time = { at: context.clock.now(), clock: leaseClockOf(context) };
     const page = await context.store.lapsedSteps({ ...time, after, limit: pageSize });
     if (isStopped()) break;
     const results = await Promise.all(
       page.steps.map((step) =>
-        recover(context, step).catch((failure: unknown) => {
-          failures.push(failure);
+        recover(context, step).catch((thrown: unknown) => {
+          failure ??= thrown;
           return false;
         }),
       ),
     );
     recovered += results.filter(Boolean).length;
-    failures.push(...page.damaged);
+    failure ??= page.damaged[0] ?? null;
     after = page.next;
     if (after === null) break;
     await yieldToEventLoop();
   }
-  throwFirst(failures);
+  if (failure !== null) throw failure;
   return recovered;
 }
 
@@ -485,8 +485,8 @@ function interruption(
 export function rollUp(context: GatewayContext, isStopped = (): boolean => false): Promise<number> {
   return reported(context, "rollup", async () => {
     const until = foldableUntil(context.clock.now());
-    const { count, failures } = await orUnavailable(foldUsage(context, { until, isStopped }));
-    throwFirst(failures);
+    const { count, failure } = await orUnavailable(foldSteps(context, { until, isStopped }));
+    if (failure !== null) throw failure;
     return count;
   });
 }
@@ -533,8 +533,8 @@ async function sweepAll(context: GatewayContext, isStopped: () => boolean): Prom
       if (retention.activity === null) return 0;
       // The sums of removed Steps stay, so no Step is removed before it is folded.
       const until = context.clock.now() - retention.activity;
-      const folding = foldUsage(context, { until, isStopped });
-      const { unfolded, failures } = await orUnavailable(folding);
+      const folding = foldSteps(context, { until, isStopped });
+      const { unfolded, failure } = await orUnavailable(folding);
       if (isStopped()) return 0;
       const removed = await sweepInChunks(retention.activity, (sweep) => {
         const request = { ...sweep, keep: Math.max(sweep.keep, sweep.at - until) };
@@ -544,7 +544,7 @@ async function sweepAll(context: GatewayContext, isStopped: () => boolean): Prom
           leaf: (removed) => activityRemovedLeaf(ids.uuid(), request, removed),
         });
       });
-      throwFirst(failures);
+      if (failure !== null) throw failure;
       return removed;
     },
     () =>
@@ -566,19 +566,15 @@ async function sweepAll(context: GatewayContext, isStopped: () => boolean): Prom
 
 /** Runs all parts in turn, even if some fail. */
 async function sumOfAll(parts: readonly (() => Promise<number>)[]): Promise<number> {
-  const failures: unknown[] = [];
+  let failure: unknown = null;
   let sum = 0;
   for (const part of parts)
-    sum += await part().catch((failure: unknown) => {
-      failures.push(failure);
+    sum += await part().catch((thrown: unknown) => {
+      failure ??= thrown;
       return 0;
     });
-  throwFirst(failures);
+  if (failure !== null) throw failure;
   return sum;
-}
-
-function throwFirst(failures: readonly unknown[]): void {
-  if (failures.length > 0) throw failures[0];
 }
 
 /** The store's own clock, unless the gateway was given one. */

@@ -10,8 +10,8 @@ interface Folded {
   readonly count: number;
   /** Organizations whose Steps aren't folded from this time on, although they opened before `until`. */
   readonly unfolded: ReadonlyMap<string, number>;
-  /** The first failure of an organization's folding. */
-  readonly failures: readonly unknown[];
+  /** The first failure of an organization's folding, or null. */
+  readonly failure: unknown;
 }
 
 interface FoldOptions {
@@ -33,12 +33,12 @@ export function foldableUntil(now: number): number {
  * Folds the settled Steps of all organizations, oldest first. An open Step ends the folding of its organization until it is
  * settled, and a Step that can't be read does so for good. Several processes may fold at once: each Step is folded once.
  */
-export async function foldUsage(
+export async function foldSteps(
   context: GatewayContext,
   { until, isStopped }: FoldOptions,
 ): Promise<Folded> {
   const unfolded = new Map<string, number>();
-  const failures: unknown[] = [];
+  let failure: unknown = null;
   let count = 0;
   for (let after = ""; ; ) {
     const limit = organizationsPerPage;
@@ -48,15 +48,15 @@ export async function foldUsage(
         const folded = await foldOrganization(context, organizationId, { until, isStopped });
         count += folded.count;
         if (folded.openSince !== null) unfolded.set(organizationId, folded.openSince);
-      } catch (failure) {
+      } catch (thrown) {
         unfolded.set(organizationId, Number.MIN_SAFE_INTEGER);
-        failures[0] ??= unrecorded(failure);
+        failure ??= unrecorded(thrown);
       }
       if (isStopped()) break;
       // A store may answer and write without a turn of the event loop.
       await yieldToEventLoop();
     }
-    if (isStopped() || next === null) return { count, unfolded, failures };
+    if (isStopped() || next === null) return { count, unfolded, failure };
     after = next;
     await yieldToEventLoop();
   }
