@@ -69,6 +69,17 @@ describe.each(stores)("a budget at run time on %s", (_, open) => {
     });
   });
 
+  it("is rejected with the id of a declared rate limit, and requests continue", async () => {
+    const rateLimits = [{ id: "b", limit: { concurrentSteps: 9 } }];
+    const { gateway, chat } = await createTestGateway({ store: open(), rateLimits });
+    await expect(gateway.budgets.create(two)).rejects.toMatchObject({
+      code: "budget_exists",
+      param: "id",
+    });
+    expect((await gateway.fetch(chat())).status).toBe(200);
+    expect((await gateway.budgets.list()).data).toEqual([]);
+  });
+
   it("can be changed and removed by one of many concurrent callers, and the others learn that it is gone", async () => {
     const test = await createTestGateway({ store: open() });
     const { gateway } = test;

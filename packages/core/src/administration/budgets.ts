@@ -187,8 +187,9 @@ export function createBudgets(context: GatewayContext, ready: () => Promise<void
       if (known !== null) return known;
       await requireSameUnit(context, budget);
       if (unused) await requireUnused(context, budget);
+      const isRateLimit = (await budgets.reload()).rateLimits.some(({ id }) => id === budget.id);
       const leaf = budgetLeaf(context, "budget.created", { budget, actor });
-      if (!(await store.budgets.insert(budget, leaf)))
+      if (isRateLimit || !(await store.budgets.insert(budget, leaf)))
         return (await existing()) ?? taken(budget, "budget_exists");
       reportChange(context, leaf);
       await budgets.reload();
