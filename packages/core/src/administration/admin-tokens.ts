@@ -6,8 +6,8 @@ import { requireClass } from "../identity/key-arguments.ts";
 import { createSecret, displayPrefix, isSecretForm, secretDigest } from "../identity/secret.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
-import { organizationOf } from "./budgets.ts";
 import { reportChange } from "./changes.ts";
+import { organizationOf } from "./defined-limits.ts";
 import {
   asReplayed,
   createsSecret,

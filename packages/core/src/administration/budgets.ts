@@ -8,17 +8,15 @@ import {
   toBudget,
 } from "../budgets/read-budget.ts";
 import type { Budget, BudgetCounter, BudgetRaise, CounterDrift } from "../domain/budget.ts";
-import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
-import type { RateLimitScope } from "../domain/rate-limit.ts";
-import { GatewayError, invalidArgument } from "../errors/gateway-error.ts";
-import { changeLeaf } from "../evidence/leaves.ts";
+import { invalidArgument } from "../errors/gateway-error.ts";
 import { read } from "../input/read.ts";
+import type { Json } from "../kernel/stable-json.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
-import { reportChange } from "./changes.ts";
-import { etagOf, type IfMatch, requireMatch } from "./etag.ts";
+import { createDefinedLimits, matching } from "./defined-limits.ts";
+import { type IfMatch, requireMatch } from "./etag.ts";
 import { asReplayed, type Idempotent, idOfCreation, requireSame } from "./idempotency.ts";
 import type { WithActor } from "./keys.ts";
-import { type List, listOf, type Paging, pagesById } from "./list.ts";
+import { type List, listOf, type Paging } from "./list.ts";
 import { method, withStoreErrors } from "./method.ts";
 import {
   budgetCreation,
@@ -167,53 +165,33 @@ const maxRaises = 100;
 const maxDrift = 1_000;
 
 export function createBudgets(context: GatewayContext, ready: () => Promise<void>): Budgets {
-  const { store, budgets } = context;
-  const { all, find, requireCreated } = createReader<RaisedBudget>(ready, {
-    noun: "Budget",
-    created: () => store.budgets.list(),
-    all: async () => (await budgets.reload()).budgets,
-    notFound,
+  const { store } = context;
+  const limits = createDefinedLimits<Budget, RaisedBudget>(context, ready, {
+    name: "Budget",
+    noun: "budget",
+    unknown: "budget_not_found",
+    taken: "budget_exists",
+    repository: store.budgets,
+    allIn: ({ budgets }) => budgets,
+    toRecord,
+    factsOf,
+    checkCounter: requireSameUnit,
+    checkReplacing: requireSameCounters,
   });
+  const { find } = limits;
 
   return {
-    create: method(budgetCreation, async ({ actor, unused = false, ...configuration }) => {
-      const budget = requireBudget(context, configuration);
-      const record: BudgetRecord = { ...budget, origin: "created" };
-      const existing = async () => {
-        const found = (await all()).find(({ id }) => id === budget.id);
-        return found === undefined ? null : requireEqual(toRecord(found), record, "budget_exists");
-      };
-      const known = await existing();
-      if (known !== null) return known;
-      await requireSameUnit(context, budget);
-      if (unused) await requireUnused(context, budget);
-      const isRateLimit = (await budgets.reload()).rateLimits.some(({ id }) => id === budget.id);
-      const leaf = budgetLeaf(context, "budget.created", { budget, actor });
-      if (isRateLimit || !(await store.budgets.insert(budget, leaf)))
-        return (await existing()) ?? taken(budget, "budget_exists");
-      reportChange(context, leaf);
-      await budgets.reload();
-      return record;
-    }),
+    create: method(budgetCreation, ({ actor, unused, ...configuration }) =>
+      limits.create(toBudget(configuration), { actor, unused }),
+    ),
     get: method(budgetReference, async ({ id }) => toRecord(await find(id))),
-    list: (filter = {}, paging) => listOf(pagesById("budgets", all, filter), toRecord, paging),
-    update: method(budgetWriting, async ({ actor, ifMatch, ...configuration }) => {
-      const budget = requireBudget(context, configuration);
-      requireSameCounters(budget, await requireCreated(budget.id));
-      const leaf = budgetLeaf(context, "budget.updated", { budget, actor });
-      const check = replacing(budget, ifMatch);
-      if (!(await store.budgets.update(budget, leaf, check))) throw notFound(budget.id);
-      reportChange(context, leaf);
-      await budgets.reload();
-      return { ...budget, origin: "created" };
-    }),
-    remove: method(budgetRemoval, async ({ id, ifMatch, actor }) => {
-      const budget = await requireCreated(id);
-      const leaf = budgetLeaf(context, "budget.removed", { budget, actor });
-      if (!(await store.budgets.remove(id, leaf, matching(ifMatch)))) throw notFound(id);
-      reportChange(context, leaf);
-      await budgets.reload();
-    }),
+    list: limits.list,
+    update: method(budgetWriting, ({ actor, ifMatch, ...configuration }) =>
+      limits.update(toBudget(configuration), { actor, ifMatch }),
+    ),
+    remove: method(budgetRemoval, ({ id, actor, ifMatch }) =>
+      limits.remove(id, { actor, ifMatch }),
+    ),
     status: (query, paging) =>
       listOf(
         async (storePaging) => {
@@ -231,7 +209,7 @@ export function createBudgets(context: GatewayContext, ready: () => Promise<void
         (status) => status,
         paging,
       ),
-    ...createRaises(context, find),
+    ...createRaises(context, limits),
     reconcile: () =>
       withStoreErrors(
         (async () => {
@@ -246,96 +224,10 @@ export function createBudgets(context: GatewayContext, ready: () => Promise<void
   };
 }
 
-/** Compares a created budget or rate limit before a change with the tag that the change expects. */
-export function matching(ifMatch: string | undefined) {
-  return (before: object): void =>
-    requireMatch(ifMatch === undefined ? {} : { ifMatch }, { ...before, origin: "created" });
-}
-
-/** The part of a budget or rate limit that names its organizations. */
-interface Scoped {
-  readonly scope: Pick<RateLimitScope, "organization">;
-}
-
-/**
- * As `matching`, but also rejects other organizations. Everyone with access to a budget or rate limit sees its counters,
- * which show how much the users of its organizations have used.
- */
-export function replacing(next: Scoped, ifMatch: string | undefined) {
-  const check = matching(ifMatch);
-  return (before: Scoped): void => {
-    check(before);
-    if (organizationsOf(next) === organizationsOf(before)) return;
-    throw invalidArgument(
-      "scope.organization",
-      "`scope.organization` can't change: create a budget or rate limit with another id.",
-    );
-  };
-}
-
-function organizationsOf({ scope }: Scoped): string {
-  return JSON.stringify([...new Set([scope.organization ?? []].flat())].sort());
-}
-
-type Exists = "budget_exists" | "rate_limit_exists";
-
-/** Returns a record that exists if it is the one that was asked for: a repeated creation has the same result. */
-export function requireEqual<Row extends { readonly id: string }>(
-  existing: Row,
-  asked: Row,
-  code: Exists,
-): Row {
-  return etagOf(existing) === etagOf(asked) ? existing : taken(asked, code);
-}
-
-export function taken({ id }: { readonly id: string }, code: Exists): never {
-  const message = `\`id\` is already taken: ${id}. Choose another one, or update what exists.`;
-  throw new GatewayError(code, message, { param: "id" });
-}
+type DefinedBudgets = ReturnType<typeof createDefinedLimits<Budget, RaisedBudget>>;
 
 /** A budget with its raises and where it was defined. */
 type FoundBudget = BudgetRecord & RaisedBudget;
-
-/** Budgets or rate limits, declared in the configuration or created at run time. */
-interface Defined<Row> {
-  readonly noun: string;
-  readonly created: () => Promise<readonly { readonly id: string }[]>;
-  readonly all: () => Promise<readonly Row[]>;
-  readonly notFound: (id: string) => GatewayError;
-}
-
-/** Reads rows with where they were defined. */
-export function createReader<Row extends { readonly id: string }>(
-  ready: () => Promise<void>,
-  defined: Defined<Row>,
-) {
-  type Found = Row & Pick<BudgetRecord, "origin">;
-  async function all(): Promise<readonly Found[]> {
-    await ready();
-    const created = new Set((await defined.created()).map(({ id }) => id));
-    return (await defined.all()).map((row) => ({
-      ...row,
-      origin: created.has(row.id) ? "created" : "declared",
-    }));
-  }
-
-  async function find(id: string): Promise<Found> {
-    const row = (await all()).find((candidate) => candidate.id === id);
-    if (!row) throw defined.notFound(id);
-    return row;
-  }
-
-  async function requireCreated(id: string): Promise<Found> {
-    const row = await find(id);
-    if (row.origin === "created") return row;
-    throw invalidArgument(
-      "id",
-      `${defined.noun} ${id} is declared in the configuration: change it there.`,
-    );
-  }
-
-  return { all, find, requireCreated };
-}
 
 function toRecord({ raises: _raises, ...record }: FoundBudget): BudgetRecord {
   return record;
@@ -357,12 +249,11 @@ function statusOf(budget: RaisedBudget, counter: BudgetCounter, now: number): Bu
   };
 }
 
-/** `find` reads a budget from the store. */
 function createRaises(
   context: GatewayContext,
-  find: (id: string) => Promise<FoundBudget>,
+  { find, leafOf, changed }: DefinedBudgets,
 ): Pick<Budgets, "raise" | "raises" | "cancelRaise"> {
-  const { store, budgets } = context;
+  const { store } = context;
   const inForce = (budget: RaisedBudget): readonly BudgetRaise[] =>
     budget.raises.filter(({ until }) => until > context.clock.now());
 
@@ -371,28 +262,27 @@ function createRaises(
       const budget = await find(options.id);
       requireMatch(options, toRecord(budget));
       const raise = requireRaise(context, budget, options);
-      const leaf = budgetLeaf(context, "budget.raised", { budget, raise, actor: options.actor });
+      const { actor } = options;
+      const leaf = leafOf("budget.raised", budget, actor, raiseFactsOf(raise));
       const check = matching(options.ifMatch);
       if (!(await store.budgets.insertRaise(raise, leaf, maxRaises, check)))
         return repeated(await store.budgets.raises(), raise);
-      reportChange(context, leaf);
-      await budgets.reload();
+      await changed(leaf);
       return toRaiseRecord(raise);
     }),
     raises: method(budgetReference, async ({ id }) => inForce(await find(id)).map(toRaiseRecord)),
     cancelRaise: method(raiseCancellation, async ({ id, raiseId, ifMatch, actor }) => {
       const budget = await find(id);
-      requireMatch(ifMatch === undefined ? {} : { ifMatch }, toRecord(budget));
+      requireMatch({ ifMatch }, toRecord(budget));
       const raise = inForce(budget).find((candidate) => candidate.id === raiseId);
-      const leaf = raise && budgetLeaf(context, "budget.raise_cancelled", { budget, raise, actor });
+      const leaf = raise && leafOf("budget.raise_cancelled", budget, actor, raiseFactsOf(raise));
       const reference = { budgetId: id, id: raiseId };
       if (!leaf || !(await store.budgets.removeRaise(reference, leaf, matching(ifMatch))))
         throw invalidArgument(
           "raiseId",
           `\`raiseId\` must be a raise of budget ${id} that applies now.`,
         );
-      reportChange(context, leaf);
-      await budgets.reload();
+      await changed(leaf);
     }),
   };
 }
@@ -440,21 +330,6 @@ function requireRaise(
   };
 }
 
-function requireBudget(context: GatewayContext, configuration: BudgetConfiguration): Budget {
-  const budget = toBudget(configuration);
-  requireKnownGateways(context, budget);
-  return budget;
-}
-
-/** @throws GatewayError `invalid_argument` for a scope that names an unknown gateway */
-export function requireKnownGateways(
-  { providers }: Pick<GatewayContext, "providers">,
-  { scope }: { readonly scope: Pick<RateLimitScope, "gateway"> },
-): void {
-  const unknown = [scope.gateway ?? []].flat().find((gateway) => !providers.has(gateway));
-  if (unknown !== undefined) throw invalidArgument("scope.gateway", `Unknown gateway: ${unknown}.`);
-}
-
 function requireSameCounters(budget: Budget, before: Budget): void {
   if (before.period === budget.period && before.unit === budget.unit) return;
   throw invalidArgument(
@@ -464,64 +339,18 @@ function requireSameCounters(budget: Budget, before: Budget): void {
 }
 
 /** Counters outlive their budget, and a counter of dollars can't continue in tokens. */
-async function requireSameUnit(context: GatewayContext, { id, unit }: Budget): Promise<void> {
-  const { data } = await context.store.budgets.counters(
-    { budgetId: id },
-    { cursor: null, limit: 1 },
-  );
-  const counted = data[0]?.unit ?? unit;
+function requireSameUnit({ unit }: Budget, { unit: counted }: BudgetCounter): void {
   if (counted === unit) return;
   throw invalidArgument("id", `\`id\` was used before, to count ${counted}: choose another one.`);
 }
 
-/** @throws GatewayError `invalid_argument` for an id with counters, of a budget or of a rate limit */
-export async function requireUnused(
-  { store }: Pick<GatewayContext, "store">,
-  { id }: { readonly id: string },
-): Promise<void> {
-  const { data } = await store.budgets.counters({ budgetId: id }, { cursor: null, limit: 1 });
-  if (data.length > 0)
-    throw invalidArgument("id", `\`id\` was used before: ${id}. Choose another one.`);
+/** The facts of a budget in evidence. */
+function factsOf({ id, scope, unit, limit, period, mode, warnAt }: Budget): Json {
+  const recordedScope: Json = JSON.parse(JSON.stringify(scope));
+  // Leaves hold whole numbers only.
+  return { id, limit, mode, period, scope: recordedScope, unit, warnAt: warnAt.map(String) };
 }
 
-/** The organization whose log has the leaf: the only one that a scope counts; empty for several or all. */
-export function organizationOf({ organization }: Pick<RateLimitScope, "organization">): string {
-  const [only = "", ...others] = new Set([organization ?? []].flat());
-  return others.length === 0 ? only : "";
-}
-
-function budgetLeaf(
-  context: GatewayContext,
-  kind: LeafKind,
-  {
-    budget,
-    raise,
-    actor,
-  }: {
-    readonly budget: Budget;
-    readonly raise?: BudgetRaise;
-    readonly actor: string | undefined;
-  },
-): EvidenceLeaf {
-  const { id, scope, unit, limit, period, mode, warnAt } = budget;
-  const place = { kind, organizationId: organizationOf(scope), actor };
-  return changeLeaf(context, place, {
-    budget: {
-      id,
-      limit,
-      mode,
-      period,
-      scope: JSON.parse(JSON.stringify(scope)),
-      unit,
-      // Leaves hold whole numbers only.
-      warnAt: warnAt.map(String),
-    },
-    ...(raise === undefined
-      ? {}
-      : { raise: { amount: raise.amount, at: raise.at, id: raise.id, until: raise.until } }),
-  });
-}
-
-function notFound(id: string): GatewayError {
-  return new GatewayError("budget_not_found", `Unknown budget: ${id}.`);
+function raiseFactsOf({ amount, at, id, until }: BudgetRaise) {
+  return { raise: { amount, at, id, until } };
 }

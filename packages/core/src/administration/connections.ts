@@ -122,7 +122,7 @@ export function createConnections(
 /** Compares a connection before a change with the tag that the change expects. */
 function matching(ifMatch: string | undefined) {
   return (before: GatewayConnection | null): void =>
-    requireMatch(ifMatch === undefined ? {} : { ifMatch }, before && toRecord(before));
+    requireMatch({ ifMatch }, before && toRecord(before));
 }
 
 function toRecord(connection: GatewayConnection): ConnectionRecord {

@@ -24,7 +24,10 @@ export function etagOf(record: object): string {
  * Compares the tag that a change expects with the record that it is about to change.
  * @throws GatewayError `precondition_failed`
  */
-export function requireMatch({ ifMatch }: IfMatch, record: object | null): void {
+export function requireMatch(
+  { ifMatch }: { readonly ifMatch?: string | undefined },
+  record: object | null,
+): void {
   if (ifMatch === undefined || (record !== null && ifMatch === etagOf(record))) return;
   throw new GatewayError(
     "precondition_failed",

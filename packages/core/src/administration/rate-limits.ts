@@ -5,27 +5,15 @@ import {
   toRateLimit,
 } from "../budgets/rate-limits.ts";
 import type { BudgetCounter } from "../domain/budget.ts";
-import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import type { RateLimit } from "../domain/rate-limit.ts";
-import { GatewayError } from "../errors/gateway-error.ts";
-import { changeLeaf } from "../evidence/leaves.ts";
 import { read } from "../input/read.ts";
+import type { Json } from "../kernel/stable-json.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
-import {
-  createReader,
-  matching,
-  organizationOf,
-  replacing,
-  requireEqual,
-  requireKnownGateways,
-  requireUnused,
-  taken,
-  type UnusedId,
-} from "./budgets.ts";
-import { reportChange } from "./changes.ts";
+import type { UnusedId } from "./budgets.ts";
+import { createDefinedLimits } from "./defined-limits.ts";
 import type { IfMatch } from "./etag.ts";
 import type { WithActor } from "./keys.ts";
-import { type List, listOf, type Paging, pagesById } from "./list.ts";
+import { type List, listOf, type Paging } from "./list.ts";
 import { method } from "./method.ts";
 import {
   budgetReference,
@@ -87,59 +75,35 @@ export interface RateLimits {
 }
 
 export function createRateLimits(context: GatewayContext, ready: () => Promise<void>): RateLimits {
-  const { store, budgets } = context;
-
-  const { all, find, requireCreated } = createReader<RateLimit>(ready, {
-    noun: "Rate limit",
-    created: () => store.rateLimits.list(),
-    all: async () => (await budgets.reload()).rateLimits,
-    notFound,
+  const { store } = context;
+  const limits = createDefinedLimits<RateLimit, RateLimit>(context, ready, {
+    name: "Rate limit",
+    noun: "rate_limit",
+    unknown: "rate_limit_not_found",
+    taken: "rate_limit_exists",
+    repository: store.rateLimits,
+    allIn: ({ rateLimits }) => rateLimits,
+    toRecord: (found) => found,
+    factsOf,
   });
 
   return {
-    create: method(rateLimitCreation, async ({ actor, unused = false, ...configuration }) => {
-      const rateLimit = requireRateLimit(context, configuration);
-      const record: RateLimitRecord = { ...rateLimit, origin: "created" };
-      const existing = async () => {
-        const found = (await all()).find(({ id }) => id === rateLimit.id);
-        return found === undefined ? null : requireEqual(found, record, "rate_limit_exists");
-      };
-      const known = await existing();
-      if (known !== null) return known;
-      if (unused) await requireUnused(context, rateLimit);
-      const isBudget = (await budgets.reload()).budgets.some(({ id }) => id === rateLimit.id);
-      const leaf = rateLimitLeaf(context, "rate_limit.created", { rateLimit, actor });
-      if (isBudget || !(await store.rateLimits.insert(rateLimit, leaf)))
-        return (await existing()) ?? taken(rateLimit, "rate_limit_exists");
-      reportChange(context, leaf);
-      await budgets.reload();
-      return record;
-    }),
-    get: method(budgetReference, ({ id }) => find(id)),
-    list: (filter = {}, paging) =>
-      listOf(pagesById("rate limits", all, filter), (record) => record, paging),
-    update: method(rateLimitWriting, async ({ actor, ifMatch, ...configuration }) => {
-      const rateLimit = requireRateLimit(context, configuration);
-      await requireCreated(rateLimit.id);
-      const leaf = rateLimitLeaf(context, "rate_limit.updated", { rateLimit, actor });
-      if (!(await store.rateLimits.update(rateLimit, leaf, replacing(rateLimit, ifMatch))))
-        throw notFound(rateLimit.id);
-      reportChange(context, leaf);
-      await budgets.reload();
-      return { ...rateLimit, origin: "created" };
-    }),
-    remove: method(budgetRemoval, async ({ id, ifMatch, actor }) => {
-      const rateLimit = await requireCreated(id);
-      const leaf = rateLimitLeaf(context, "rate_limit.removed", { rateLimit, actor });
-      if (!(await store.rateLimits.remove(id, leaf, matching(ifMatch)))) throw notFound(id);
-      reportChange(context, leaf);
-      await budgets.reload();
-    }),
+    create: method(rateLimitCreation, ({ actor, unused, ...configuration }) =>
+      limits.create(toRateLimit(configuration), { actor, unused }),
+    ),
+    get: method(budgetReference, ({ id }) => limits.find(id)),
+    list: limits.list,
+    update: method(rateLimitWriting, ({ actor, ifMatch, ...configuration }) =>
+      limits.update(toRateLimit(configuration), { actor, ifMatch }),
+    ),
+    remove: method(budgetRemoval, ({ id, actor, ifMatch }) =>
+      limits.remove(id, { actor, ifMatch }),
+    ),
     status: (query, paging) =>
       listOf(
         async (storePaging) => {
           const { id, subject } = read(rateLimitStatusQuery, query);
-          const rateLimit = await find(id);
+          const rateLimit = await limits.find(id);
           const { periodStart } = rateCounter(rateLimit, "");
           const page = await store.budgets.counters(
             { budgetId: id, periodStart, ...(subject === undefined ? {} : { subject }) },
@@ -160,28 +124,8 @@ function statusOf(rateLimit: RateLimit, counter: BudgetCounter, now: number): Ra
   return { rateLimitId, subject: counter.subject, unit, limit, burst, remaining, resetMs };
 }
 
-function requireRateLimit(
-  context: GatewayContext,
-  configuration: RateLimitConfiguration,
-): RateLimit {
-  const rateLimit = toRateLimit(configuration);
-  requireKnownGateways(context, rateLimit);
-  return rateLimit;
-}
-
-function rateLimitLeaf(
-  context: GatewayContext,
-  kind: LeafKind,
-  { rateLimit, actor }: { readonly rateLimit: RateLimit; readonly actor: string | undefined },
-): EvidenceLeaf {
-  const { id, scope, unit, limit, per, burst } = rateLimit;
-  const recordedScope = JSON.parse(JSON.stringify(scope));
-  const place = { kind, organizationId: organizationOf(scope), actor };
-  return changeLeaf(context, place, {
-    rate_limit: { burst, id, limit, per, scope: recordedScope, unit },
-  });
-}
-
-function notFound(id: string): GatewayError {
-  return new GatewayError("rate_limit_not_found", `Unknown rate limit: ${id}.`);
+/** The facts of a rate limit in evidence. */
+function factsOf({ id, scope, unit, limit, per, burst }: RateLimit): Json {
+  const recordedScope: Json = JSON.parse(JSON.stringify(scope));
+  return { burst, id, limit, per, scope: recordedScope, unit };
 }
