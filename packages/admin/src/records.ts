@@ -1,8 +1,21 @@
-import { budgetPeriods, endpointNames, pricedKinds, ratePeriods } from "@tollgate/core";
+import { pricedKinds } from "@tollgate/core";
 import { adminRoles, changeKinds } from "@tollgate/core/administration";
 import type { Obligations } from "@tollgate/core/policy";
 import type { Json, UsageDetails } from "@tollgate/core/provider";
 import { type Schema, z } from "@tollgate/core/schemas";
+import {
+  budgetModes,
+  budgetPeriods,
+  budgetSubjects,
+  budgetUnits,
+  connectionOwnerships,
+  endpointNames,
+  leadingSystems,
+  ratePeriods,
+  rateSubjects,
+  rateUnits,
+  stepOutcomes,
+} from "@tollgate/core/store";
 
 /** The schemas of the records that the admin API answers with. A test compares each with the type of core. */
 
@@ -19,11 +32,10 @@ export const count = z.int().check(z.minimum(0));
 /** A number that can be below 0. */
 const difference = z.int();
 const countOrNull = z.nullable(count);
-const ownership = z.enum(["platform", "customer"]);
+const ownership = z.enum(connectionOwnerships);
 const texts = listOf(text);
 const basisOrNull = z.nullable(z.enum(["reported", "estimated"]));
-const stepOutcome = z.enum(["completed", "failed", "cancelled", "interrupted"]);
-const outcome = z.enum([...stepOutcome.options, "open"]);
+const outcome = z.enum([...stepOutcomes, "open"]);
 const metadata = z.record(text, text);
 
 export const keyRecord = z.object({
@@ -36,7 +48,7 @@ export const keyRecord = z.object({
   minimumDataClass: text,
   models: z.nullable(texts),
   aliases: z.nullable(z.record(text, text)),
-  leadingSystem: z.nullable(z.enum(["history", "apart"])),
+  leadingSystem: z.nullable(z.enum(leadingSystems)),
   createdAt: time,
   expiresAt: timeOrNull,
   revokedAt: timeOrNull,
@@ -130,16 +142,16 @@ const scope = {
   model: selector,
 };
 
-const budgetUnit = z.enum(["usd", "tokens", "requests"]);
+const budgetUnit = z.enum(budgetUnits);
 const origin = z.enum(["declared", "created"]);
 
 export const budgetRecord = z.object({
   id: text,
-  scope: z.object({ ...scope, each: z.exactOptional(z.enum(["key", "user", "organization"])) }),
+  scope: z.object({ ...scope, each: z.exactOptional(z.enum(budgetSubjects)) }),
   unit: budgetUnit,
   limit: count,
   period: z.enum(budgetPeriods),
-  mode: z.enum(["hard", "soft"]),
+  mode: z.enum(budgetModes),
   warnAt: listOf(z.number()),
   origin,
 });
@@ -172,7 +184,7 @@ export const budgetReconciliation = z.object({
     z.object({
       budgetId: text,
       subject: text,
-      unit: z.enum([...budgetUnit.options, "steps", "requests_pace", "tokens_pace"]),
+      unit: z.enum([...budgetUnits, "steps", "requests_pace", "tokens_pace"]),
       periodStart: time,
       settled: difference,
       held: difference,
@@ -181,13 +193,13 @@ export const budgetReconciliation = z.object({
   ),
 });
 
-const rateUnit = z.enum(["requests", "tokens", "steps"]);
+const rateUnit = z.enum(rateUnits);
 
 export const rateLimitRecord = z.object({
   id: text,
   scope: z.object({
     ...scope,
-    each: z.exactOptional(z.enum(["key", "user", "organization", "gateway", "model"])),
+    each: z.exactOptional(z.enum(rateSubjects)),
   }),
   unit: rateUnit,
   limit: count,

@@ -1,17 +1,18 @@
+import type { BudgetConfiguration, BudgetLimit, BudgetScope } from "@tollgate/core";
 import {
-  type BudgetConfiguration,
-  type BudgetLimit,
-  type BudgetScope,
+  budgetModes,
   budgetPeriods,
-} from "@tollgate/core";
+  budgetSubjects,
+  connectionOwnerships,
+} from "@tollgate/core/store";
 import { type Command, InvalidArgumentError } from "commander";
 import { dollars, oneOf, repeated, wholeNumber } from "./arguments.ts";
 import { CommandError } from "./failure.ts";
 
 const periods = oneOf(...budgetPeriods);
-const modes = oneOf("hard", "soft");
-const ownerships = oneOf("platform", "customer");
-const subjects = oneOf("key", "user", "organization");
+const modes = oneOf(...budgetModes);
+const ownerships = oneOf(...connectionOwnerships);
+const subjects = oneOf(...budgetSubjects);
 
 /** An amount in one of three units. */
 export interface AmountOptions {

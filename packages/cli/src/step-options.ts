@@ -1,4 +1,5 @@
-import { endpointNames, type StepFilter } from "@tollgate/core";
+import type { StepFilter } from "@tollgate/core";
+import { connectionOwnerships, endpointNames, stepOutcomes } from "@tollgate/core/store";
 import { type Command, InvalidArgumentError } from "commander";
 import { repeated, someOf, timeRange, withPair } from "./arguments.ts";
 
@@ -13,9 +14,9 @@ export interface ClassOptions {
   readonly classUpTo?: string;
 }
 
-const ownerships = someOf("platform", "customer");
+const ownerships = someOf(...connectionOwnerships);
 const endpoints = someOf(...endpointNames);
-const outcomes = someOf("completed", "failed", "cancelled", "interrupted", "open");
+const outcomes = someOf(...stepOutcomes, "open");
 
 /** Adds the filters of Steps and activity. */
 export function stepOptions(command: Command): Command {

@@ -116,15 +116,14 @@ export type {
 export type { PriceBook } from "./contracts/price-book.ts";
 export type { SecretBox, WrappedKey } from "./contracts/secret-box.ts";
 export type { StoreStatus } from "./contracts/store.ts";
-export { type BudgetScope, budgetPeriods } from "./domain/budget.ts";
+export type { BudgetScope } from "./domain/budget.ts";
 export type { ChangeKind } from "./domain/change-kind.ts";
 export type { ClientSignal } from "./domain/client-signal.ts";
 export type { Deadlines, Limits } from "./domain/limits.ts";
 export type { ModelFacts } from "./domain/model-facts.ts";
 export type { ModelAliases, ModelId } from "./domain/model-id.ts";
 export { type ListPrice, type Price, type PriceSource, pricedKinds } from "./domain/price.ts";
-export { type RateLimitScope, type RatePeriod, ratePeriods } from "./domain/rate-limit.ts";
-export { endpointNames } from "./domain/step.ts";
+export type { RateLimitScope, RatePeriod } from "./domain/rate-limit.ts";
 export type { Latencies, SummaryDimension, UsageSums } from "./domain/usage-group.ts";
 export type {
   EndpointHandlers,

@@ -6,6 +6,7 @@ import type { Observer, TraceParent } from "./contracts/observer.ts";
 import type { Store } from "./contracts/store.ts";
 import { leadingSystems } from "./domain/api-key.ts";
 import { defaultDeadlines, defaultLimits } from "./domain/limits.ts";
+import { connectionOwnerships } from "./domain/policy-decision.ts";
 import { defaultRetention } from "./domain/retention.ts";
 import type { Schema } from "./input/read.ts";
 import { dataClassName, duration, modelAliases, part, text, wholeNumber } from "./input/values.ts";
@@ -120,7 +121,7 @@ const provider = instance(
   ["problems"],
   ["models"],
 ).check(
-  member("connection", isOneOf("platform", "customer"), "platform or customer"),
+  member("connection", isOneOf(...connectionOwnerships), connectionOwnerships.join(" or ")),
   ...["embed", "listModels", "countTokens", "stateNeeds"].map((name) =>
     member(name, optional(isFunction), "a function"),
   ),

@@ -20,7 +20,14 @@ export {
   type Schema,
   tryRead,
 } from "./input/read.ts";
-export { duration, milliseconds, text, usd, wholeNumber } from "./input/values.ts";
+export {
+  connectionOwnership,
+  duration,
+  milliseconds,
+  text,
+  usd,
+  wholeNumber,
+} from "./input/values.ts";
 export * as z from "./input/z.ts";
 export { type GatewaySettings, gatewaySettings, gatewaySettingsSchema } from "./options-schema.ts";
 export { rulePolicySchema } from "./policy/schema.ts";

@@ -12,7 +12,14 @@ export type { ApiKey } from "./domain/api-key.ts";
 export { keyIsLive, type LeadingSystem, leadingSystems } from "./domain/api-key.ts";
 export { type AppliedCorrection, applyCorrection, figuresOf } from "./domain/apply-correction.ts";
 export type * from "./domain/budget.ts";
-export { budgetPeriods, isBudgetUnit, isSameCounter } from "./domain/budget.ts";
+export {
+  budgetModes,
+  budgetPeriods,
+  budgetSubjects,
+  budgetUnits,
+  isBudgetUnit,
+  isSameCounter,
+} from "./domain/budget.ts";
 export type { Owner } from "./domain/caller.ts";
 export {
   type ChangeKind,
@@ -43,9 +50,10 @@ export type * from "./domain/obligations.ts";
 export type { PackedSteps } from "./domain/packed-hours.ts";
 export { lowerAscii } from "./domain/pattern.ts";
 export type * from "./domain/policy-decision.ts";
+export { connectionOwnerships } from "./domain/policy-decision.ts";
 export type { Price, PriceSource } from "./domain/price.ts";
 export type * from "./domain/rate-limit.ts";
-export { ratePeriods } from "./domain/rate-limit.ts";
+export { ratePeriods, rateSubjects, rateUnits } from "./domain/rate-limit.ts";
 export {
   isExpectedSession,
   type Session,
@@ -53,7 +61,7 @@ export {
   type TranscriptPart,
 } from "./domain/session.ts";
 export type * from "./domain/step.ts";
-export { endpointNames } from "./domain/step.ts";
+export { endpointNames, stepOutcomes } from "./domain/step.ts";
 export type { StoredResponse } from "./domain/stored-response.ts";
 export type { Usage, UsageBasis } from "./domain/usage.ts";
 export {

@@ -1,6 +1,7 @@
 import type { Clock } from "@tollgate/core/provider";
 import {
   billingSchema,
+  connectionOwnership,
   modelOptions,
   type Schema,
   stateOptions,
@@ -57,7 +58,7 @@ const optionsSchema: Schema<AiSdkOptions> = z
   .strictObject({
     ...modelOptions,
     ...stateOptions,
-    connection: z.exactOptional(z.enum(["platform", "customer"])),
+    connection: z.exactOptional(connectionOwnership),
     apiKey: z.exactOptional(
       z.union([callable<() => string | Promise<string>>(), text((key) => key !== "", keyRule)], {
         error: keyRule,

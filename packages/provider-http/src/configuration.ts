@@ -7,6 +7,7 @@ import type {
 } from "@tollgate/core/provider";
 import {
   billingSchema,
+  connectionOwnership,
   modelOptions,
   type Schema,
   stateOptions,
@@ -119,7 +120,7 @@ export function httpOptions(ownHeaders: readonly string[] = []) {
     ...modelOptions,
     ...stateOptions,
     apiKey: z.exactOptional(credential),
-    connection: z.exactOptional(z.enum(["platform", "customer"])),
+    connection: z.exactOptional(connectionOwnership),
     listModels: z.exactOptional(z.boolean()),
     headers: z.exactOptional(headersSchema(ownHeaders)),
     trace: z.exactOptional(z.enum(["none", "send"])),

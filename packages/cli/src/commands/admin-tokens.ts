@@ -1,4 +1,5 @@
 import type { AdminTokenRecord } from "@tollgate/core";
+import { adminRoles } from "@tollgate/core/administration";
 import type { Command } from "commander";
 import {
   isoTime,
@@ -61,11 +62,7 @@ export function defineAdminTokens(program: Command): void {
     .command("create")
     .description("create a token and print it once")
     .requiredOption("--label <label>", "who holds it, for the records of changes")
-    .requiredOption(
-      "--role <role>",
-      "viewer, operator or admin",
-      oneOf("viewer", "operator", "admin"),
-    )
+    .requiredOption("--role <role>", "viewer, operator or admin", oneOf(...adminRoles))
     .option("--organization <id>", "an organization to administer (repeatable)", repeated)
     .option("--all-organizations", "administer every organization, now and later")
     .option("--transcripts-up-to <class>", "may read content up to this data class")

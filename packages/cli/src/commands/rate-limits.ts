@@ -1,11 +1,11 @@
-import {
-  type Administration,
-  type RateLimitConfiguration,
-  type RateLimitRecord,
-  type RateLimitStatus,
-  ratePeriods,
-  type WithActor,
+import type {
+  Administration,
+  RateLimitConfiguration,
+  RateLimitRecord,
+  RateLimitStatus,
+  WithActor,
 } from "@tollgate/core";
+import { ratePeriods, rateSubjects } from "@tollgate/core/store";
 import type { Command } from "commander";
 import { listAction } from "../actions.ts";
 import {
@@ -25,7 +25,7 @@ import { amount } from "../usd.ts";
 import { withAdministration, withRecords } from "../with-administration.ts";
 
 const periods = oneOf(...ratePeriods);
-const subjects = oneOf("key", "user", "organization", "gateway", "model");
+const subjects = oneOf(...rateSubjects);
 
 interface RateLimitOptions extends ScopeOptions {
   readonly each?: ReturnType<typeof subjects>;

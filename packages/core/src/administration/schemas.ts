@@ -8,7 +8,7 @@ import { adminRoles } from "../domain/admin-token.ts";
 import { leadingSystems } from "../domain/api-key.ts";
 import { changeKinds } from "../domain/change-kind.ts";
 import type { OneOrMany } from "../domain/pattern.ts";
-import { endpointNames } from "../domain/step.ts";
+import { endpointNames, stepOutcomes } from "../domain/step.ts";
 import type { UsageDetails } from "../domain/usage.ts";
 import { summaryDimensions } from "../domain/usage-fold.ts";
 import type { SummaryDimension } from "../domain/usage-group.ts";
@@ -264,9 +264,7 @@ export const activityFilter = z.strictObject(ofSteps).check(inOrder);
 export const stepFilter = z
   .strictObject({
     ...ofSteps,
-    outcome: z.exactOptional(
-      oneOrMany(z.enum(["completed", "failed", "cancelled", "interrupted", "open"])),
-    ),
+    outcome: z.exactOptional(oneOrMany(z.enum([...stepOutcomes, "open"]))),
   })
   .check(inOrder);
 

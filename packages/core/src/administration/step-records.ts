@@ -219,7 +219,7 @@ export interface ActivityRecord
   /** The vendor part of the model's id. */
   readonly provider: string;
   readonly host: string | null;
-  readonly connection: "platform" | "customer";
+  readonly connection: ConnectionOwnership;
   readonly priceSource: PriceSource | null;
   readonly durationMs: number;
   readonly timeToFirstTokenMs: number | null;

@@ -1,5 +1,5 @@
-import { type BudgetScope, budgetPeriods } from "../domain/budget.ts";
-import { ratePeriods } from "../domain/rate-limit.ts";
+import { type BudgetScope, budgetModes, budgetPeriods, budgetSubjects } from "../domain/budget.ts";
+import { ratePeriods, rateSubjects } from "../domain/rate-limit.ts";
 import type { Schema } from "../input/read.ts";
 import {
   connectionOwnership,
@@ -28,7 +28,7 @@ const selectors = {
 
 const scope: Schema<BudgetScope> = z.strictObject({
   ...selectors,
-  each: z.exactOptional(z.enum(["key", "user", "organization"])),
+  each: z.exactOptional(z.enum(budgetSubjects)),
 });
 
 /** An amount in exactly one unit: a limit, or a raise of it. */
@@ -56,7 +56,7 @@ export const budgetSchema = z.strictObject({
   scope: z.exactOptional(scope),
   limit: amountSchema,
   period: z.enum(budgetPeriods),
-  mode: z.exactOptional(z.enum(["hard", "soft"])),
+  mode: z.exactOptional(z.enum(budgetModes)),
   warnAt: z.exactOptional(z.array(part).check(z.maxLength(10))),
 }) satisfies Schema<BudgetConfiguration>;
 
@@ -69,7 +69,7 @@ export const rateLimitMembers = {
   scope: z.exactOptional(
     z.strictObject({
       ...selectors,
-      each: z.exactOptional(z.enum(["key", "user", "organization", "gateway", "model"])),
+      each: z.exactOptional(z.enum(rateSubjects)),
     }),
   ),
   limit: z.union(

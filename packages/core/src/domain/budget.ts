@@ -1,5 +1,8 @@
 /** The unit that a budget counts: nanodollars, tokens or requests. */
-export type BudgetUnit = "usd" | "tokens" | "requests";
+export type BudgetUnit = (typeof budgetUnits)[number];
+
+/** Every unit of a budget. */
+export const budgetUnits = ["usd", "tokens", "requests"] as const;
 
 /**
  * The unit of a hold's budget or rate limit. `steps` counts Steps in flight. The two paces are times in microseconds: how
@@ -10,9 +13,11 @@ export type HoldUnit = BudgetUnit | RateUnit;
 /** Units that only rate limits count. */
 export type RateUnit = "steps" | "requests_pace" | "tokens_pace";
 
+const unitsOfBudgets: readonly HoldUnit[] = budgetUnits;
+
 /** Whether a hold in this unit is on a budget, not on a rate limit. */
 export function isBudgetUnit(unit: HoldUnit): unit is BudgetUnit {
-  return unit === "usd" || unit === "tokens" || unit === "requests";
+  return unitsOfBudgets.includes(unit);
 }
 
 /** The period a budget's limit is for, in UTC. A week starts on Monday, and `total` never ends. */
@@ -22,7 +27,13 @@ export type BudgetPeriod = (typeof budgetPeriods)[number];
 export const budgetPeriods = ["hour", "day", "week", "month", "total"] as const;
 
 /** `hard` refuses requests that would exceed the limit. `soft` only records and warns. */
-export type BudgetMode = "hard" | "soft";
+export type BudgetMode = (typeof budgetModes)[number];
+
+/** Every mode of a budget. */
+export const budgetModes = ["hard", "soft"] as const;
+
+/** Everything that a budget can have a counter for each of. */
+export const budgetSubjects = ["key", "user", "organization"] as const;
 
 /** Which requests a budget counts. All given selectors must match, and `each` makes one counter per value. */
 export interface BudgetScope {
@@ -32,7 +43,7 @@ export interface BudgetScope {
   readonly gateway?: string | readonly string[];
   readonly connection?: "platform" | "customer";
   readonly model?: string | readonly string[];
-  readonly each?: "key" | "user" | "organization";
+  readonly each?: (typeof budgetSubjects)[number];
 }
 
 /** A budget, from the configuration or created at run time. */

@@ -1,4 +1,4 @@
-import type { BudgetScope } from "./budget.ts";
+import { type BudgetScope, budgetSubjects } from "./budget.ts";
 
 /** The time over which a rate limit spreads its requests or tokens. */
 export type RatePeriod = (typeof ratePeriods)[number];
@@ -6,9 +6,15 @@ export type RatePeriod = (typeof ratePeriods)[number];
 /** Every period of a rate limit, the shortest first. */
 export const ratePeriods = ["second", "minute", "hour", "day"] as const;
 
+/** Every unit of a rate limit. */
+export const rateUnits = ["requests", "tokens", "steps"] as const;
+
+/** Everything that a rate limit can have a counter for each of. */
+export const rateSubjects = [...budgetSubjects, "gateway", "model"] as const;
+
 /** Which requests a rate limit counts. All given selectors must match, and `each` makes one counter per value. */
 export interface RateLimitScope extends Omit<BudgetScope, "each"> {
-  readonly each?: "key" | "user" | "organization" | "gateway" | "model";
+  readonly each?: (typeof rateSubjects)[number];
 }
 
 /** A rate limit, from the configuration or created at run time. */
@@ -17,7 +23,7 @@ export interface RateLimit {
   readonly id: string;
   readonly scope: RateLimitScope;
   /** `steps` limits how many Steps are in flight at once. */
-  readonly unit: "requests" | "tokens" | "steps";
+  readonly unit: (typeof rateUnits)[number];
   /** Requests or tokens per period, or Steps in flight; 0 rejects everything. */
   readonly limit: number;
   /** Null for Steps in flight. */

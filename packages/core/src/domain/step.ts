@@ -4,7 +4,10 @@ import type { Price, PriceSource } from "./price.ts";
 import type { Usage, UsageBasis } from "./usage.ts";
 
 /** How a Step ended: the provider answered, it failed, the client left, or the Step's process died. */
-export type StepOutcome = "completed" | "failed" | "cancelled" | "interrupted";
+export type StepOutcome = (typeof stepOutcomes)[number];
+
+/** Every outcome of a Step that isn't open. */
+export const stepOutcomes = ["completed", "failed", "cancelled", "interrupted"] as const;
 
 /** How often each unknown member of a request's history was dropped, by name. */
 export type DroppedFields = Readonly<Record<string, number>>;

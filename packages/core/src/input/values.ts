@@ -1,6 +1,7 @@
 import { type ModelAliases, parseModelId } from "../domain/model-id.ts";
 import { everyOrganization } from "../domain/organization.ts";
 import type { OneOrMany } from "../domain/pattern.ts";
+import { connectionOwnerships } from "../domain/policy-decision.ts";
 import { type Duration, parseDuration } from "../kernel/duration.ts";
 import { isoToMilliseconds } from "../kernel/iso-time.ts";
 import { parseUsd } from "../kernel/nano-usd.ts";
@@ -105,7 +106,8 @@ export const part = z
   .number({ error: partRule })
   .check(z.refine((value) => value > 0 && value <= 1, { error: partRule }));
 
-export const connectionOwnership = z.enum(["platform", "customer"]);
+/** Who holds an account: the platform or the customer. */
+export const connectionOwnership = z.enum(connectionOwnerships);
 
 /** A value or a list of them, which isn't empty: an empty list would match nothing, unnoticed. */
 export function oneOrMany<Value extends string>(

@@ -1,10 +1,6 @@
 /** A gateway process that sends requests to itself without a pause, so another process can kill it at any point. */
-import {
-  type BudgetConfiguration,
-  budgetPeriods,
-  createGateway,
-  type Gateway,
-} from "@tollgate/core";
+import { type BudgetConfiguration, createGateway, type Gateway } from "@tollgate/core";
+import { budgetPeriods } from "@tollgate/core/store";
 import { serve } from "@tollgate/node";
 import { pushedClock, scriptedProvider, serveAsProcess } from "@tollgate/testing";
 import {

@@ -1,33 +1,31 @@
 import {
   type Budget,
   type BudgetCounter,
-  type BudgetMode,
   type BudgetRaise,
-  type BudgetUnit,
+  budgetModes,
   budgetPeriods,
+  budgetUnits,
   type HoldUnit,
   type RateLimit,
   ratePeriods,
+  rateUnits,
 } from "@tollgate/core/store";
 import type { CounterMove, HoldRecord } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
 import { describeRow } from "./describe-row.ts";
 import { readRow } from "./row-reader.ts";
 
-const units: readonly BudgetUnit[] = ["usd", "tokens", "requests"];
-const holdUnits: readonly HoldUnit[] = [...units, "steps", "requests_pace", "tokens_pace"];
-const rateUnits: readonly RateLimit["unit"][] = ["requests", "tokens", "steps"];
-const modes: readonly BudgetMode[] = ["hard", "soft"];
+const holdUnits: readonly HoldUnit[] = [...budgetUnits, "steps", "requests_pace", "tokens_pace"];
 
 /** The rows of budgets. */
 export const budgetRows = describeRow<Budget>(
   {
     id: "text",
     scope: "json",
-    unit: units,
+    unit: budgetUnits,
     limit: "integer",
     period: budgetPeriods,
-    mode: modes,
+    mode: budgetModes,
     warnAt: "json",
   },
   { limit: "amount" },
@@ -50,7 +48,7 @@ export const rateLimitRows = describeRow<RateLimit>(
 export const raiseRows = describeRow<BudgetRaise>({
   id: "text",
   budgetId: "text",
-  unit: units,
+  unit: budgetUnits,
   amount: "integer",
   at: "integer",
   until: "integer",

@@ -2,11 +2,13 @@ import {
   type Attempt,
   type AttemptEnd,
   type AttemptStart,
+  connectionOwnerships,
   type DroppedFields,
   endpointNames,
   type Metadata,
   type Step,
   type StepOutcome,
+  stepOutcomes,
 } from "@tollgate/core/store";
 import type { StepRecord } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
@@ -256,7 +258,7 @@ function runningFromRow(row: unknown): Attempt {
     gateway: read.text("gateway"),
     vendor: read.text("vendor"),
     model: read.text("model"),
-    connection: read.oneOf("connection", ownerships),
+    connection: read.oneOf("connection", connectionOwnerships),
     price,
     serviceTiers,
     estimatedInputTokens: input,
@@ -268,16 +270,7 @@ function runningFromRow(row: unknown): Attempt {
   };
 }
 
-/** The owners of an account. */
-export const ownerships: readonly AttemptStart["connection"][] = ["platform", "customer"];
-
-const outcomes: readonly (StepOutcome | "open")[] = [
-  "open",
-  "completed",
-  "failed",
-  "cancelled",
-  "interrupted",
-];
+const outcomes = ["open", ...stepOutcomes] as const;
 
 /** The outcome of the Step in a row. Null while it is open. */
 export function outcomeFrom(read: RowReader): StepOutcome | null {

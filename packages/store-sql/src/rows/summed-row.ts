@@ -1,7 +1,7 @@
-import type { SummedStep, UnfoldedStep } from "@tollgate/core/store";
+import { connectionOwnerships, type SummedStep, type UnfoldedStep } from "@tollgate/core/store";
 import type { SqlDialect } from "../dialect.ts";
 import { readRow } from "./row-reader.ts";
-import { outcomeFrom, ownerships } from "./step-row.ts";
+import { outcomeFrom } from "./step-row.ts";
 
 /** The columns of a Step that a summary reads. */
 export const summedColumns = [
@@ -32,7 +32,7 @@ export function summedFromRow(row: unknown): SummedStep {
     gateway: read.text("gateway"),
     vendor: read.text("vendor"),
     model: read.text("model"),
-    connection: read.oneOf("connection", ownerships),
+    connection: read.oneOf("connection", connectionOwnerships),
     end: read.jsonOrNull<SummedStep["attempts"][number]["end"]>("attempt_end"),
   };
   return {
@@ -116,7 +116,7 @@ function pathFrom(text: string): UnfoldedPath {
       gateway: read.text("gateway"),
       vendor: read.text("vendor"),
       model: read.text("model"),
-      connection: read.oneOf("connection", ownerships),
+      connection: read.oneOf("connection", connectionOwnerships),
     },
   };
 }
