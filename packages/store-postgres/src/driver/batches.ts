@@ -56,9 +56,9 @@ export class RunningDrafts {
 }
 
 /** The locks of a decision that runs alone. Batches wait for them. */
-export class Claim {
+export class HeldLocks {
   readonly #underWay: RunningDrafts;
-  #claimed: readonly Locking[] = [];
+  #held: readonly Locking[] = [];
 
   constructor(underWay: RunningDrafts) {
     this.#underWay = underWay;
@@ -66,13 +66,13 @@ export class Claim {
 
   take(locks: Locks): void {
     this.release();
-    this.#claimed = [{ locks }];
-    this.#underWay.add(this.#claimed);
+    this.#held = [{ locks }];
+    this.#underWay.add(this.#held);
   }
 
   release(): void {
-    if (this.#claimed.length > 0) this.#underWay.remove(this.#claimed);
-    this.#claimed = [];
+    if (this.#held.length > 0) this.#underWay.remove(this.#held);
+    this.#held = [];
   }
 }
 

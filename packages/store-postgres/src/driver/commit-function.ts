@@ -1,5 +1,5 @@
 import { type RowWrite, recentMatches, snakeCase, writes } from "@tollgate/store-sql";
-import { comparisons, createTypes, groups, rowKinds, typeOf } from "./commit-groups.ts";
+import { checkedKinds, comparisons, createTypes, rowKinds, typeOf } from "./row-kinds.ts";
 
 /**
  * Settings that make statements find rows by indexes, whatever the session's settings and statistics. Plans are generic: those
@@ -82,10 +82,10 @@ function unlessNull(kind: string, statements: string): string {
 }
 
 /** Finds changes that were decided on rows that have changed. Locks the rows in the given order. */
-function compare({ group, table, version, lock }: (typeof comparisons)[number]): string {
+function compare({ kind, table, version, lock }: (typeof comparisons)[number]): string {
   return unlessNull(
-    group,
-    `stale := stale || ARRAY(SELECT g.place FROM unnest(${inputOf(group)}) AS g
+    kind,
+    `stale := stale || ARRAY(SELECT g.place FROM unnest(${inputOf(kind)}) AS g
         WHERE (SELECT ${version} FROM ${table} r
           WHERE r.organization_id = g.organization_id AND r.id = g.id ${lock}) IS DISTINCT FROM g.version);`,
   );
@@ -146,7 +146,7 @@ const refuseWithoutRoom = `SELECT coalesce(array_agg(f.place ORDER BY f.place), 
             -- A pace may be beyond its limit, and stays so for that long. NULL means without a limit.
             greatest(CASE WHEN m.floor = 0 THEN 0 END, m.room - (${used}) - m.settled - m.held + m.taken) AS room_left
           FROM unnest(in_moves) WITH ORDINALITY
-            AS m (${["place", ...Object.keys(groups.moves), "move"].join(", ")})
+            AS m (${["place", ...Object.keys(checkedKinds.moves), "move"].join(", ")})
           ${countersOf("m")}
           WHERE m.place <> ALL (stale) AND ${used} + m.settled + m.held > m.room
           ORDER BY m.place, m.move) AS f;`;

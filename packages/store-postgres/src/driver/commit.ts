@@ -5,9 +5,9 @@ import { PostgresFailure, uniqueViolation } from "../database/failure.ts";
 import { attempt, type Task } from "../database/task.ts";
 import { binaryIntegers, binaryRows, type PlacedRow, type RowType } from "./binary-rows.ts";
 import { createCommit, patienceOf } from "./commit-function.ts";
-import { comparisons, rowKinds, typeOf } from "./commit-groups.ts";
 import type { Draft } from "./draft.ts";
 import { byName } from "./lock-rows.ts";
+import { comparisons, rowKinds, typeOf } from "./row-kinds.ts";
 
 /** The outcome of a change: written under its number, refused by a counter, or stale. */
 export type Outcome =
@@ -132,7 +132,7 @@ function rowsByKind(drafts: readonly Draft[]): ReadonlyMap<string, PlacedRow[]> 
       if (others) others.push(placed);
       else rows.set(kind, [placed]);
     }
-  for (const { group } of comparisons) rows.get(group)?.sort(inOrder);
+  for (const { kind } of comparisons) rows.get(kind)?.sort(inOrder);
   rows.get("closedStep")?.sort(({ row: a }, { row: b }) => {
     const [one, other] = [String(a["step_id"]), String(b["step_id"])];
     return one < other ? -1 : one > other ? 1 : 0;

@@ -1,9 +1,9 @@
 import type { Change, CounterMove, RowName } from "@tollgate/store-engine";
 import { claimKeyToRow, moveToRow, rowsOf, type SqlParameters } from "@tollgate/store-sql";
-import type { GroupName } from "./commit-groups.ts";
 import { groupAfter } from "./followers.ts";
 import { isSameRow } from "./lock-rows.ts";
 import type { ReadSet } from "./read-set.ts";
+import type { CheckedKind } from "./row-kinds.ts";
 
 /** A change as it is sent, with the rows it was decided on. */
 export interface Draft {
@@ -115,7 +115,7 @@ export function draftOf(
   return { change, group, rows, moves, locks, length };
 }
 
-type Add = (name: GroupName, row: SqlParameters) => void;
+type Add = (name: CheckedKind, row: SqlParameters) => void;
 
 function addLooked(
   add: Add,
@@ -129,7 +129,7 @@ function addLooked(
     readonly comparesAll: boolean;
   },
 ): void {
-  const addRow = (name: GroupName, { organizationId, id }: RowName, version: number): void =>
+  const addRow = (name: CheckedKind, { organizationId, id }: RowName, version: number): void =>
     add(name, { organization_id: organizationId, id, version });
   for (const row of locks.steps) addRow("lockedSteps", row, row.version);
   for (const row of locks.sessions) addRow("lockedSessions", row, row.version);

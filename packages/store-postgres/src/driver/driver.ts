@@ -18,8 +18,8 @@ import { anyway, type PauseAfter, type Repeatable, type Retry } from "../databas
 import { promised, type Task } from "../database/task.ts";
 import { askFetching } from "./ask-fetching.ts";
 import {
-  Claim,
   createBatches,
+  HeldLocks,
   type PendingDecision,
   type PreparedDecision,
   RunningDrafts,
@@ -98,11 +98,11 @@ export function createDriver(transport: DriverTransport): Driver {
       if (turn) await connection.get(...turn);
       const locked = new Set<string>();
       await lockNew(connection, locks, locked);
-      const claim = new Claim(underWay);
+      const held = new HeldLocks(underWay);
       try {
-        return await decideLocked(connection, { commit, decide, locked, claim });
+        return await decideLocked(connection, { commit, decide, locked, held });
       } finally {
-        claim.release();
+        held.release();
       }
     });
     known.learn(looked);
@@ -231,12 +231,12 @@ async function decideLocked<Result>(
     commit,
     decide,
     locked,
-    claim,
+    held,
   }: {
     readonly commit: Commit;
     readonly decide: Decide<Result>;
     readonly locked: Set<string>;
-    readonly claim: Claim;
+    readonly held: HeldLocks;
   },
 ): Promise<{
   readonly result: Result;
@@ -255,7 +255,7 @@ async function decideLocked<Result>(
     if (change.length === 0) return { result, looked, change, outcome: null };
     const locks = locksOf(change, looked);
     [before, own] = [looked, locks.sessions];
-    claim.take(locks);
+    held.take(locks);
     if (await lockNew(connection, lockedFirst(change, looked), locked)) continue;
     const draft = draftOf(change, looked, { before: [], comparesAll: false });
     const [outcome] = await promised(commit.send(connection, [draft]));

@@ -11,8 +11,8 @@ const comparedRow: Columns = {
   version: "integer",
 };
 
-/** The rows that a commit compares, and the moves of counters. */
-export const groups = {
+/** The rows that a commit checks before it writes: those that a decision read, and the moves of counters. */
+export const checkedKinds = {
   lockedSteps: comparedRow,
   lockedSessions: comparedRow,
   keptResponses: comparedRow,
@@ -45,11 +45,11 @@ export const groups = {
   },
 } as const satisfies Readonly<Record<string, Columns>>;
 
-export type GroupName = keyof typeof groups;
+export type CheckedKind = keyof typeof checkedKinds;
 
 /** How a table's rows are compared: by which version, and under which lock. */
 interface Comparison {
-  readonly group: GroupName;
+  readonly kind: CheckedKind;
   readonly table: string;
   readonly version: string;
   readonly lock: "FOR UPDATE" | "FOR KEY SHARE" | "";
@@ -58,22 +58,22 @@ interface Comparison {
 /** In the common order of locks: Steps, Sessions, responses; then rows that are only compared. */
 export const comparisons: readonly Comparison[] = [
   {
-    group: "lockedSteps",
+    kind: "lockedSteps",
     table: "steps",
     version: "CASE WHEN r.outcome = 'open' THEN r.attempt ELSE -r.attempt END",
     lock: "FOR UPDATE",
   },
-  { group: "lockedSessions", table: "sessions", version: "r.updated", lock: "FOR UPDATE" },
-  { group: "keptResponses", table: "responses", version: "1", lock: "FOR KEY SHARE" },
-  { group: "keys", table: "api_keys", version: "r.version", lock: "" },
-  { group: "sessions", table: "sessions", version: "r.updated", lock: "" },
+  { kind: "lockedSessions", table: "sessions", version: "r.updated", lock: "FOR UPDATE" },
+  { kind: "keptResponses", table: "responses", version: "1", lock: "FOR KEY SHARE" },
+  { kind: "keys", table: "api_keys", version: "r.version", lock: "" },
+  { kind: "sessions", table: "sessions", version: "r.updated", lock: "" },
 ];
 
 /** The columns of every kind of row that a commit takes, in their order. */
 export const rowKinds: ReadonlyMap<string, Columns> = columnsOfKinds();
 
 function columnsOfKinds(): ReadonlyMap<string, Columns> {
-  const kinds = new Map<string, Columns>(Object.entries(groups));
+  const kinds = new Map<string, Columns>(Object.entries(checkedKinds));
   for (const [name, { table, columns }] of Object.entries(writes)) {
     const types = Object.entries(columnTypesOf(table));
     kinds.set(name, Object.fromEntries(types.filter(([column]) => columns.includes(column))));
