@@ -3,7 +3,8 @@ import type {
   SharedV4ProviderMetadata,
   SharedV4ProviderOptions,
 } from "@ai-sdk/provider";
-import type { AssistantMessage, Json, ProviderState, StateFields } from "@tollgate/core/provider";
+import type { AssistantMessage, ProviderState, StateFields } from "@tollgate/core/provider";
+import { isObject } from "./json-object.ts";
 
 /** Metadata of a part, which the AI SDK's providers expect back with it. */
 export type Metadata = SharedV4ProviderMetadata;
@@ -136,8 +137,4 @@ function parsed(data: string): SharedV4ProviderOptions | undefined {
 
 function isMetadata(value: unknown): value is Metadata {
   return isObject(value) && Object.values(value).every(isObject);
-}
-
-function isObject(value: Json | undefined | unknown): value is JSONObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

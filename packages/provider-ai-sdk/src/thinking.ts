@@ -1,6 +1,7 @@
 import type { JSONObject, JSONValue, SharedV4ProviderOptions } from "@ai-sdk/provider";
 import { type CompletionRequest, effortOf } from "@tollgate/core/provider";
 import { rejected } from "./failures.ts";
+import { membersOf } from "./json-object.ts";
 import type { Settings } from "./settings.ts";
 
 /** Models of Claude that know a thinking budget but no adaptive thinking. */
@@ -110,7 +111,7 @@ function thinkingOf(
   const name = names.find((known) => providerOptions[known] !== undefined) ?? names.at(-1) ?? "";
   const shared = common === undefined ? {} : providerOptions[common];
   const given: JSONObject = { ...shared, ...providerOptions[name] };
-  const own = objectOf(given[member]);
+  const own = membersOf(given[member]);
   const { type, budgetTokens = defaultBudget } = own;
   const budget = type === "enabled" && typeof budgetTokens === "number" ? budgetTokens : 0;
   const isOther = type !== undefined && type !== "enabled";
@@ -207,12 +208,4 @@ function novaWithin(settings: Settings, { effort, with: optionsWith }: ThinkingO
     ...(isTooHigh(settings.reasoning) ? { reasoning: "medium" } : {}),
     ...(own ? { providerOptions: own } : {}),
   };
-}
-
-function objectOf(value: JSONValue | undefined): JSONObject {
-  return isObject(value) ? value : {};
-}
-
-function isObject(value: JSONValue | undefined): value is JSONObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,10 +1,10 @@
 import type {
-  JSONValue,
   LanguageModelV3Usage,
   LanguageModelV4Usage,
   SharedV4ProviderMetadata,
 } from "@ai-sdk/provider";
 import { isTierName, reportedCost, type UsageReport } from "@tollgate/core/provider";
+import { membersOf } from "./json-object.ts";
 
 // No model reads or writes this much in one call: a larger number is an error.
 const maxTokens = 1_000_000_000;
@@ -26,9 +26,7 @@ export function usageReport(
   const uncached = promptTokens === undefined ? undefined : promptTokens - (cachedTokens ?? 0);
   const cacheWriteTokens = part(inputTokens.cacheWrite ?? rawCache.written, uncached);
   const { cache_creation } = raw;
-  const written1h = isObject(cache_creation)
-    ? cache_creation["ephemeral_1h_input_tokens"]
-    : undefined;
+  const written1h = membersOf(cache_creation)["ephemeral_1h_input_tokens"];
   const report = {
     promptTokens,
     completionTokens,
@@ -53,8 +51,7 @@ export function usageReport(
  * name only, and no writes.
  */
 function rawCacheOf(raw: NonNullable<LanguageModelV4Usage["raw"]>) {
-  const details = raw["prompt_tokens_details"];
-  const given = isObject(details) ? details : {};
+  const given = membersOf(raw["prompt_tokens_details"]);
   return {
     read: raw["prompt_cache_hit_tokens"] ?? raw["cached_tokens"] ?? raw["cache_read_input_tokens"],
     written:
@@ -105,10 +102,6 @@ function tierOfMetadata(metadata: SharedV4ProviderMetadata): string | undefined 
 
 function tierIn(value: unknown): string | undefined {
   return isTierName(value) ? value : undefined;
-}
-
-function isObject(value: JSONValue | undefined): value is { readonly [key: string]: JSONValue } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function count(value: unknown): number | undefined {
