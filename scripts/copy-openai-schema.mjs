@@ -1,4 +1,4 @@
-// Copies the part of OpenAI's published schema that tests compare answers of the Responses endpoint with:
+// Copies the part of OpenAI's published schema that tests compare answers with:
 //   node scripts/copy-openai-schema.mjs openapi.json 2026-08-21
 // Unions keep only the kinds that the gateway sends, which makes the check stricter.
 import { readFileSync, writeFileSync } from "node:fs";
@@ -7,9 +7,11 @@ const [source, date] = process.argv.slice(2);
 if (source === undefined || date === undefined)
   throw new Error("Usage: node scripts/copy-openai-schema.mjs <openapi.json> <date of that file>");
 
-const target = "packages/core/test/fixtures/openai-responses-schema.json";
+const target = "packages/core/test/fixtures/openai-schema.json";
 const prefix = "#/components/schemas/";
 const roots = [
+  "CreateChatCompletionResponse",
+  "CreateChatCompletionStreamResponse",
   "Response",
   "ResponseItemList",
   "ResponseCreatedEvent",
@@ -49,6 +51,8 @@ const sent = {
   Annotation: ["UrlCitationBody"],
 };
 const documentary = ["description", "title", "example", "deprecated", "discriminator"];
+/** How OpenAPI said before version 3.1 that a value may be null. */
+const nullable = "nullable";
 
 const { schemas } = JSON.parse(readFileSync(source, "utf8")).components;
 const definitions = {};
@@ -56,7 +60,7 @@ for (const name of roots) copy(name);
 const ordered = Object.fromEntries(
   Object.entries(definitions).sort(([a], [b]) => (a < b ? -1 : 1)),
 );
-const $comment = `openai/openai-openapi, ${date}: the Responses API's objects and events, MIT`;
+const $comment = `openai/openai-openapi, ${date}: objects, chunks and events, MIT`;
 writeFileSync(target, `${JSON.stringify({ $comment, $defs: ordered }, null, 2)}\n`);
 
 function copy(name) {
@@ -79,9 +83,10 @@ function plain(schema) {
   if (Array.isArray(schema)) return schema.map(plain);
   if (typeof schema !== "object" || schema === null) return schema;
   const kept = Object.entries(schema).filter(
-    ([key]) => !key.startsWith("x-") && !documentary.includes(key),
+    ([key]) => key !== nullable && !key.startsWith("x-") && !documentary.includes(key),
   );
-  return Object.fromEntries(kept.map(([key, value]) => [key, member(key, value)]));
+  const copied = Object.fromEntries(kept.map(([key, value]) => [key, member(key, value)]));
+  return schema[nullable] === true ? { anyOf: [copied, { type: "null" }] } : copied;
 }
 
 function member(key, value) {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 
-const fixture = new URL("fixtures/openai-responses-schema.json", import.meta.url);
+const fixture = new URL("fixtures/openai-schema.json", import.meta.url);
 
 /** Lists the problems of a value under a published schema; none if it is valid. */
 export function createPublishedSchemas(): (name: string, value: unknown) => readonly string[] {

@@ -1,9 +1,11 @@
 import { ProviderError } from "@tollgate/core/provider";
 import { createTestGateway, type ScriptedAnswer } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
+import { createPublishedSchemas } from "./published-schema.ts";
 import { type Chunk, chunksOf, completionOf, failureOf, type Sent, streamed } from "./wire.ts";
 import { written } from "./written.ts";
 
+const problems = createPublishedSchemas();
 const answers: readonly (readonly [string, ScriptedAnswer])[] = [
   ["text", { text: ["Gr", "üß", "e, 世", "界 🌍"] }],
   ["an empty answer", { text: [] }],
@@ -80,6 +82,20 @@ describe("a streamed answer (sections 2.3 and 6.1)", () => {
     expect(chunks.at(-1)?.usage).toEqual(plain.usage);
     expect(provider.calls.map(({ stream }) => stream)).toEqual([false, true]);
   });
+
+  it.each(answers)(
+    "is valid under the published schema, as the plain one is: %s",
+    async (_, answer) => {
+      const { gateway, provider, chat } = await createTestGateway();
+      provider.reply(answer, { times: 2 });
+      const plain = await completionOf(gateway.fetch(chat()));
+      expect(problems("CreateChatCompletionResponse", plain)).toEqual([]);
+      const asked = { stream: true, stream_options: { include_usage: true } };
+      const chunks = chunksOf(await streamed(gateway.fetch(chat(asked))));
+      for (const chunk of chunks)
+        expect(problems("CreateChatCompletionStreamResponse", chunk)).toEqual([]);
+    },
+  );
 
   it("lets other work run, even if the provider has it in memory and the client reads at once", async () => {
     const { gateway, provider, chat } = await createTestGateway();

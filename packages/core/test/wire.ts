@@ -19,7 +19,7 @@ const completion = z.strictObject({
   object: z.literal("chat.completion"),
   created: z.number(),
   model: z.string(),
-  system_fingerprint: z.string().nullable(),
+  system_fingerprint: z.string(),
   choices: z.tuple([
     z.strictObject({
       index: z.literal(0),
@@ -51,7 +51,7 @@ const chunk = z.strictObject({
   object: z.literal("chat.completion.chunk"),
   created: z.number(),
   model: z.string(),
-  system_fingerprint: z.string().nullable(),
+  system_fingerprint: z.string(),
   choices: z
     .array(
       z.strictObject({

@@ -90,7 +90,7 @@ export class RunningAttempt implements AnswerSink {
   bodySha256: string | null = null;
   providerRequestId: string | null = null;
   providerModel: string | null = null;
-  systemFingerprint: string | null = null;
+  systemFingerprint = "";
   toolCalls = 0;
   /** Whether the client may have seen text, a refusal or a tool call. */
   isVisible = false;
@@ -395,7 +395,7 @@ export class RunningAttempt implements AnswerSink {
       case "answer-started":
         this.providerRequestId = event.providerRequestId ?? null;
         this.providerModel = event.providerModel ?? null;
-        this.systemFingerprint = event.systemFingerprint ?? null;
+        this.systemFingerprint = event.systemFingerprint ?? "";
         return false;
       case "usage":
         // Usage without a valid count of the output leaves an earlier count, which may be incomplete.

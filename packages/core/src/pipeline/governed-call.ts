@@ -165,8 +165,8 @@ export interface GovernedAnswer extends AnswerHead {
   readonly read: (reader: AnswerReader) => void;
   /** Aborts when the client leaves. */
   readonly signal: ClientSignal;
-  /** The configuration that the provider reports; null before the answer begins, or if it reports none. */
-  readonly systemFingerprint: () => string | null;
+  /** The configuration that the provider reports; empty before the answer begins, or if it reports none. */
+  readonly systemFingerprint: () => string;
   /** The canonical id of the model that answers; null before its first output. */
   readonly servedBy: () => string | null;
   /** The tokens of its input, as the provider reported them so far, otherwise as estimated. Without any output. */

@@ -158,7 +158,7 @@ describe("ChunkWriter", () => {
   });
 
   it("reads the configuration when it writes the first chunk", () => {
-    let fingerprint: string | null = null;
+    let fingerprint = "";
     const writer = new ChunkWriter({
       ...head,
       includeUsage: false,

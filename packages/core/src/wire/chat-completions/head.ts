@@ -4,8 +4,8 @@ export interface ChatCompletionHead {
   /** Seconds since the epoch. */
   readonly created: number;
   readonly model: string;
-  /** Called when the first chunk or the body is written. Null if the provider reports none. */
-  readonly systemFingerprint: () => string | null;
+  /** Called when the first chunk or the body is written. Empty if the provider reports none: the schema allows no null. */
+  readonly systemFingerprint: () => string;
   readonly sessionId: string;
   readonly turnId: string;
 }
