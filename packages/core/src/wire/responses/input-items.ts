@@ -11,24 +11,17 @@ export function storedInput(
   return items.map((item, index) => storedItem(item, responseId, `i${index}`));
 }
 
+const kinds = {
+  message: "msg",
+  function_call: "fc",
+  function_call_output: "fco",
+  reasoning: "rs",
+} as const;
+
 function storedItem(item: InputItem, responseId: string, place: ItemPlace): StoredItem {
-  const status = "completed";
-  switch (item.type) {
-    case "message": {
-      return { ...item, id: itemId("msg", responseId, place), status };
-    }
-    case "function_call": {
-      return { ...item, id: itemId("fc", responseId, place), status };
-    }
-    case "function_call_output": {
-      return { ...item, id: itemId("fco", responseId, place), status };
-    }
-    case "reasoning": {
-      return { ...item, id: itemId("rs", responseId, place), status };
-    }
-    case "item_reference":
-      throw new GatewayError("internal_error", "An item reference is not an item.");
-  }
+  if (item.type === "item_reference")
+    throw new GatewayError("internal_error", "An item reference is not an item.");
+  return { ...item, id: itemId(kinds[item.type], responseId, place), status: "completed" };
 }
 
 const defaultLimit = 20;
