@@ -30,6 +30,15 @@ describe.each(stores)("the metadata of a request on %s", (_, open) => {
   });
 });
 
+it("counts a character outside the basic plane once, in requests and in filters", async () => {
+  const { gateway, chat } = await createTestGateway();
+  const metadata = { ["\u{1f600}".repeat(64)]: "\u{1f600}".repeat(512) };
+  expect((await gateway.fetch(chat({ metadata }))).status).toBe(200);
+  expect((await gateway.steps.list({ ...tenant, metadata })).data).toMatchObject([{ metadata }]);
+  for (const tooLong of [{ a: "\u{1f600}".repeat(513) }, { ["\u{1f600}".repeat(65)]: "" }])
+    expect((await gateway.fetch(chat({ metadata: tooLong }))).status).toBe(400);
+});
+
 it("isn't kept if the policy keeps only digests", async () => {
   const policy = definePolicy({ rules: [permit("digest", {}, { transcript: "digest" })] });
   const { gateway, chat } = await createTestGateway({ policy });

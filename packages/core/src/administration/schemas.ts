@@ -29,6 +29,7 @@ import {
 } from "../input/values.ts";
 import * as z from "../input/z.ts";
 import { parseDuration } from "../kernel/duration.ts";
+import { isLonger } from "../kernel/surrogates.ts";
 import { fromIso } from "./tenant.ts";
 
 const actor = z.exactOptional(opaqueId);
@@ -230,16 +231,13 @@ const ofRequests = {
   to: time,
 };
 
-const metadata = z
-  .record(
-    text((name) => name.length <= 64, "must be a name of at most 64 characters"),
-    text((value) => value.length <= 512, "must be at most 512 characters"),
-  )
-  .check(
-    z.refine((pairs) => Object.keys(pairs).length >= 1 && Object.keys(pairs).length <= 16, {
-      error: "must have 1 to 16 pairs",
-    }),
-  );
+const upTo = (max: number) =>
+  text((value) => !isLonger(value, max), `must be at most ${max} characters`);
+const metadata = z.record(upTo(64), upTo(512)).check(
+  z.refine((pairs) => Object.keys(pairs).length >= 1 && Object.keys(pairs).length <= 16, {
+    error: "must have 1 to 16 pairs",
+  }),
+);
 
 const ofSteps = {
   ...ofRequests,

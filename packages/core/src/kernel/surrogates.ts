@@ -3,3 +3,8 @@ export function endsInHalf(text: string): boolean {
   const last = text.charCodeAt(text.length - 1);
   return last >= 0xd800 && last <= 0xdbff;
 }
+
+/** Whether a text has more than `max` characters. A surrogate pair is one. */
+export function isLonger(text: string, max: number): boolean {
+  return text.length > max && [...text.slice(0, 2 * max + 1)].length > max;
+}

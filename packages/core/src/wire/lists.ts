@@ -1,4 +1,5 @@
 import { defaultLimits, type Limits } from "../domain/limits.ts";
+import { isLonger } from "../kernel/surrogates.ts";
 import { anyObject } from "./fields.ts";
 import {
   memberPath,
@@ -87,7 +88,7 @@ export function mapOf<Value>(
     return Object.fromEntries(
       entries.map(([key, member]) => {
         const at = memberPath(path, key);
-        if (key.length > bounds.maxKeyLength)
+        if (isLonger(key, bounds.maxKeyLength))
           throw wrongValue(`must have a name of at most ${bounds.maxKeyLength} characters`, at);
         return [key, read(member, at, limits)];
       }),

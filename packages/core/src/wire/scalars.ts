@@ -1,6 +1,7 @@
 import { defaultLimits } from "../domain/limits.ts";
 import { maxCallLabelLength } from "../domain/message.ts";
 import { isUuid } from "../kernel/ids.ts";
+import { isLonger } from "../kernel/surrogates.ts";
 import { type Reader, withSchema, wrongType, wrongValue } from "./read.ts";
 
 export const flag: Reader<boolean> = withSchema(
@@ -38,7 +39,7 @@ export function shortText(maxLength: number, minLength = 1): Reader<string> {
     (value, path, limits) => {
       const given = content(value, path, limits);
       if (given.length < minLength) throw wrongValue("must not be empty", path);
-      if (given.length > maxLength)
+      if (isLonger(given, maxLength))
         throw wrongValue(`must be at most ${maxLength} characters long`, path);
       return given;
     },
