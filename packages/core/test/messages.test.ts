@@ -427,6 +427,7 @@ describe("the request of POST /v1/messages", () => {
       { max_output_tokens: 5 },
       "'max_output_tokens' is not a known parameter.",
     ],
+    ["no room for tokens", { max_tokens: 0 }, "'max_tokens' must be at least 1."],
     ["a temperature above 1", { temperature: 1.5 }, "'temperature' must be between 0 and 1."],
     ["a container", { container: "c" }, "'container' is not supported."],
     ["MCP servers", { mcp_servers: [{}] }, "'mcp_servers' is not supported."],

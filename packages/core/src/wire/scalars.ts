@@ -69,7 +69,10 @@ export function number(min: number, max: number): Reader<number> {
     (value, path) => {
       if (typeof value !== "number") throw wrongType("a number", value, path);
       if (!(value >= min && value <= max))
-        throw wrongValue(`must be between ${min} and ${max}`, path);
+        throw wrongValue(
+          `must be ${max === Number.MAX_SAFE_INTEGER ? `at least ${min}` : `between ${min} and ${max}`}`,
+          path,
+        );
       return value;
     },
     () => ({ type: "number", minimum: min, maximum: max }),
