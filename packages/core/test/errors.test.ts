@@ -41,6 +41,9 @@ const field = (
   error: { code, param },
 });
 
+/** HTTP requires it with 401. Some clients read no body without it. */
+const challenge = { "www-authenticate": "Bearer" };
+
 const refusals: readonly Refusal[] = [
   {
     name: "no Authorization",
@@ -50,18 +53,21 @@ const refusals: readonly Refusal[] = [
       return request;
     },
     status: 401,
+    headers: challenge,
     error: { code: "missing_api_key" },
   },
   {
     name: "an Authorization of another scheme",
     request: ({ chat }) => chat({}, { authorization: "Basic dXNlcjpwYXNz" }),
     status: 401,
+    headers: challenge,
     error: { code: "missing_api_key" },
   },
   {
     name: "an invalid key",
     request: ({ chat }) => chat({ stream: true }, { authorization: "Bearer tg_nothing" }),
     status: 401,
+    headers: challenge,
     error: { code: "invalid_api_key" },
   },
   {

@@ -78,10 +78,7 @@ export function notEmulated(
   request: GatewayRequest,
 ): Promise<GatewayResponse> {
   return answerCaller(scope, request, async () => {
-    throw new GatewayError(
-      "unsupported_parameter",
-      "Cancelling and compacting responses isn't supported.",
-    );
+    throw new GatewayError("unsupported_parameter", "Responses can't be cancelled or compacted.");
   });
 }
 

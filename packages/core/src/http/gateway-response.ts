@@ -35,7 +35,11 @@ export interface TextSink {
 export function errorAnswer(error: GatewayError, body: string): GatewayResponse {
   return {
     status: error.status,
-    headers: { ...error.headers, "content-type": "application/json" },
+    headers: {
+      ...error.headers,
+      ...(error.status === 401 && { "www-authenticate": "Bearer" }),
+      "content-type": "application/json",
+    },
     body,
   };
 }
