@@ -74,7 +74,7 @@ const credentialRule = "must be visible ASCII characters, a function or null";
 
 const credential: Schema<NonNullable<HttpOptions["apiKey"]> | null> = z.union(
   [
-    z.null(),
+    z.literal(null),
     z.custom<() => string | Promise<string>>((value) => typeof value === "function"),
     text(isCredential, credentialRule),
   ],

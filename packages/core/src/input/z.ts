@@ -17,7 +17,6 @@ export {
   maxLength,
   minimum,
   minLength,
-  null,
   nullable,
   number,
   object,
