@@ -58,6 +58,14 @@ const additions = [
     ],
   },
   {
+    name: "colour",
+    what: "a filter of Steps",
+    list: "packages/core/src/contracts/step-query.ts",
+    find: "export interface StepQuery {",
+    replace: "export interface StepQuery {\n  readonly colour?: readonly string[];",
+    places: ["packages/conformance/src/store-contract/queries.ts"],
+  },
+  {
     name: "decade",
     what: "a period of a rate limit",
     list: "packages/core/src/domain/rate-limit.ts",
