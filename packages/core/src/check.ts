@@ -12,7 +12,7 @@ import { pathOf, problemAt } from "./input/read.ts";
 import { systemClock } from "./kernel/clock.ts";
 import type { GatewayOptions } from "./options.ts";
 import { rulesOf } from "./policy/define-policy.ts";
-import type { ClassRange, Rule, RuleMatch } from "./policy/rules.ts";
+import type { ClassRange, CompleteRule, RuleMatch } from "./policy/rules.ts";
 import { firstPrice, isPriceBook, providerTable, tableBook } from "./routing/configured-prices.ts";
 import { defaultDataClasses } from "./sensitivity/classify.ts";
 
@@ -58,7 +58,7 @@ interface CheckedConfiguration {
   readonly dataClasses: readonly string[];
   readonly aliases: ModelAliases;
   /** Null where the policy is a function, or combines others. */
-  readonly rules: readonly Rule[] | null;
+  readonly rules: readonly CompleteRule[] | null;
 }
 
 /** A model that its gateway lists; or a pattern, within one gateway, of models that it doesn't list. */
@@ -183,7 +183,7 @@ function isInRange(wide: Range, narrow: Range): boolean {
 
 function ruleWarnings(
   configuration: CheckedConfiguration,
-  rule: Rule,
+  rule: CompleteRule,
   path: string,
 ): readonly Problem[] {
   const { match, effect } = rule;
@@ -217,7 +217,7 @@ function ruleWarnings(
 
 type WarnOfObligation = (
   configuration: CheckedConfiguration,
-  rule: Rule,
+  rule: CompleteRule,
   path: string,
 ) => readonly Problem[];
 
@@ -250,8 +250,8 @@ const obligationWarnings: Readonly<Record<keyof Obligations, WarnOfObligation | 
 /** The earlier permit whose fallbacks are used instead: of all matching permits, the first with fallbacks counts. */
 function fallsBackFirst(
   { rules, ...configuration }: CheckedConfiguration,
-  rule: Rule,
-): Rule | undefined {
+  rule: CompleteRule,
+): CompleteRule | undefined {
   if (rules === null || rule.options.fallbacks === undefined) return undefined;
   return rules
     .slice(0, rules.indexOf(rule))
@@ -271,7 +271,7 @@ function isCustomerOwned({ providers }: CheckedConfiguration, id: string): boole
 function mayBePermitted(configuration: CheckedConfiguration, model: string): boolean {
   const { rules } = configuration;
   if (rules === null) return true;
-  const isOf = ({ effect, match }: Rule): boolean =>
+  const isOf = ({ effect, match }: CompleteRule): boolean =>
     effect === "permit" &&
     reachOf(configuration, { ...match, model: narrowed(match.model, model) }).length > 0;
   const only: RuleMatch = { model };

@@ -2,7 +2,6 @@
 
 export type { core, output, ZodMiniExactOptional, ZodMiniType } from "zod/mini";
 export {
-  _default,
   array,
   boolean,
   custom,

@@ -8,7 +8,7 @@ import { invalidInput, problemAt, read, tryRead } from "../input/read.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import { type Json, stableJson } from "../kernel/stable-json.ts";
 import { verdictOf } from "./decide.ts";
-import { type ClassRange, matchesRule, type Rule } from "./rules.ts";
+import { type ClassRange, type CompleteRule, matchesRule, type Rule } from "./rules.ts";
 import { functionPolicySchema, rulePolicySchema } from "./schema.ts";
 
 /** A policy as rules. `version` defaults to a hash of the rules. */
@@ -52,7 +52,8 @@ export function definePolicy(definition: RulePolicy<string> | FunctionPolicy): P
       decide: (facts) => decide(facts),
     };
   }
-  const { version, rules, sessions } = read(rulePolicySchema, definition, asConfiguration);
+  const { version, sessions, ...given } = read(rulePolicySchema, definition, asConfiguration);
+  const rules = given.rules.map(completed);
   requireDistinctIds(rules);
   const policy: Policy & { readonly rules: readonly Rule[] } = {
     contract: 1,
@@ -71,9 +72,13 @@ export function definePolicy(definition: RulePolicy<string> | FunctionPolicy): P
 }
 
 /** The rules of a policy that `definePolicy` made from rules; null for any other. */
-export function rulesOf(policy: Policy | undefined): readonly Rule[] | null {
+export function rulesOf(policy: Policy | undefined): readonly CompleteRule[] | null {
   if (policy === undefined || !("rules" in policy)) return null;
-  return tryRead(rulePolicySchema, { rules: policy.rules }).value?.rules ?? null;
+  return tryRead(rulePolicySchema, { rules: policy.rules }).value?.rules.map(completed) ?? null;
+}
+
+function completed({ match = {}, options = {}, ...rule }: Rule): CompleteRule {
+  return { ...rule, match, options };
 }
 
 /** `{ user: undefined }` must not permit every user. */
@@ -108,7 +113,7 @@ function hashOf(rules: readonly Rule[], sessions: "raise" | undefined): string {
 
 /** Forbid overrides permit. If no rule permits the request, it is denied. */
 function decideByRules(
-  rules: readonly Rule[],
+  rules: readonly CompleteRule[],
   facts: PolicyFacts,
   dataClasses: readonly string[],
 ): Verdict {
@@ -126,7 +131,7 @@ interface VerdictPart extends Pick<Verdict, "rules"> {
   readonly obligations?: Obligations;
 }
 
-function partOf({ id, options }: Rule): VerdictPart {
+function partOf({ id, options }: CompleteRule): VerdictPart {
   return { rules: [id], reason: options.reason, obligations: options };
 }
 

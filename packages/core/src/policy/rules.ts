@@ -51,9 +51,14 @@ export interface PermitOptions<Gateway extends string = string>
 export interface Rule<Gateway extends string = string> {
   readonly effect: "permit" | "forbid";
   readonly id: string;
-  readonly match: RuleMatch<Gateway>;
-  readonly options: RuleOptions;
+  /** Default: everything. */
+  readonly match?: RuleMatch<Gateway>;
+  /** Default: none. */
+  readonly options?: RuleOptions;
 }
+
+/** A rule with its defaults. */
+export type CompleteRule = Required<Rule>;
 
 /**
  * Permits requests that match. Without a match, it permits everything that no rule forbids. Decisions record the `id` of

@@ -53,22 +53,19 @@ const permitOptions: Schema<RuleOptions> = z.strictObject({
 
 const sessions = z.exactOptional(z.literal("raise"));
 
-const anything: RuleMatch = {};
-const nothing: RuleOptions = {};
-
 /** One rule of a policy as data. Only permits take obligations. */
 const rule: Schema<Rule> = z.discriminatedUnion("effect", [
   z.strictObject({
     effect: z.literal("permit"),
     id: opaqueId,
-    match: z._default(match, anything),
-    options: z._default(permitOptions, nothing),
+    match: z.exactOptional(match),
+    options: z.exactOptional(permitOptions),
   }),
   z.strictObject({
     effect: z.literal("forbid"),
     id: opaqueId,
-    match: z._default(match, anything),
-    options: z._default(z.strictObject({ reason }), nothing),
+    match: z.exactOptional(match),
+    options: z.exactOptional(z.strictObject({ reason })),
   }),
 ]);
 
