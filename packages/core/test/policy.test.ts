@@ -259,6 +259,11 @@ describe("obligations", () => {
     }
   });
 
+  it("has the same version whether a rule without conditions says so or not", () => {
+    const short = definePolicy({ rules: [{ effect: "permit", id: "all" }] });
+    expect(short.version).toBe(permitting.version);
+  });
+
   it("can require the organization's own connection: 400 connection_required, recorded", async () => {
     const policy = definePolicy({ rules: [permit("own", {}, { connection: "customer" })] });
     const { gateway, provider, key, chat } = await createTestGateway({ policy });
