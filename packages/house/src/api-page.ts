@@ -1,6 +1,6 @@
 import type { ESTree } from "vite";
 import type { Workspace } from "../../../scripts/workspaces.ts";
-import { type Documented, exportedNames } from "./exported-names.ts";
+import { type Documented, exportedNames, isType } from "./exported-names.ts";
 import { type SourceFile, visit } from "./source-file.ts";
 
 type Read = (path: string) => SourceFile;
@@ -11,12 +11,6 @@ interface EntryPoint {
   readonly specifier: string;
   readonly symbols: readonly Documented[];
 }
-
-const isType = ({ statements }: Documented): boolean => {
-  const [first] = statements;
-  const declaration = first?.type === "ExportNamedDeclaration" ? first.declaration : first;
-  return /^TS(Interface|TypeAlias)/.test(declaration?.type ?? "");
-};
 
 /** The entry points of a package, in the order of its package.json. */
 function entryPointsOf({ directory, manifest }: Workspace, read: Read): readonly EntryPoint[] {

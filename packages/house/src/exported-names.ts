@@ -93,12 +93,19 @@ function ofSpecifier(
     .map((documented) => ({ ...documented, name }));
 }
 
+/** Whether a name is only a type: an interface or an alias. */
+export function isType({ statements: [first] }: Documented): boolean {
+  const declaration = first?.type === "ExportNamedDeclaration" ? first.declaration : first;
+  return /^TS(Interface|TypeAlias)/.test(declaration?.type ?? "");
+}
+
 /** The declarations that a file exports from this package, in source order. */
 export function exportedNames(file: SourceFile, read: Read): readonly Documented[] {
   const own = declarations(file);
   return file.program.body.flatMap((statement): readonly Documented[] => {
     if (statement.type === "ExportAllDeclaration") {
-      return reexported(file, statement.source.value, read);
+      const names = reexported(file, statement.source.value, read);
+      return statement.exportKind === "type" ? names.filter(isType) : names;
     }
     if (statement.type === "ExportDefaultDeclaration") {
       const documentation = documentationBefore(file, statement);

@@ -22,7 +22,7 @@ const sample: Readonly<Record<string, string>> = {
   "src/late.ts": "// A sentence, but no docstring.\nexport const late = 1;",
   "src/inner.ts": "/** Opens the file, once. */\nexport function open() {}\nexport type Shut = 1;",
   "src/nouns.ts":
-    "/** A noun of the domain. */\nexport interface Noun {}\nexport interface Silent {}",
+    "/** A noun of the domain. */\nexport interface Noun {}\nexport interface Silent {}\nexport const value = 1;",
 };
 
 describe("the entry points", () => {
