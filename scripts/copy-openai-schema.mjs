@@ -51,7 +51,7 @@ const sent = {
   Annotation: ["UrlCitationBody"],
 };
 const documentary = ["description", "title", "example", "deprecated", "discriminator"];
-/** How OpenAPI said before version 3.1 that a value may be null. */
+/** Marks a value that may be null, in OpenAPI before version 3.1. */
 const nullable = "nullable";
 
 const { schemas } = JSON.parse(readFileSync(source, "utf8")).components;

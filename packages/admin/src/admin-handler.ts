@@ -40,13 +40,13 @@ export interface AdminOptions {
    * Behind a proxy, read the header that only your proxy sets.
    */
   readonly clientAddress?: (request: GatewayRequest) => string | null;
-  /** Called with each request that fails, for your log. Nothing else keeps why the admin API failed. */
+  /** Called for each request that fails, to log it. Nothing else records these failures. */
   readonly onFailure?: (failure: AdminFailure) => void;
   /** Default: the machine's own clock. */
   readonly clock?: Clock;
 }
 
-/** A request to the admin API that got an error, or whose export broke off. */
+/** A request to the admin API that got an error, or an export that broke off. */
 export interface AdminFailure {
   /** The `x-request-id` of the answer. */
   readonly requestId: string;
@@ -56,13 +56,13 @@ export interface AdminFailure {
   readonly operation: string | null;
   readonly status: number;
   readonly code: ErrorCode;
-  /** The name and the stack of the error behind the failure, without its message; null if there is none. */
+  /** The name and stack of the exception that caused the failure, without its message; null if there is none. */
   readonly where: string | null;
 }
 
 /** The admin API, which you mount like a gateway: `tollgate(admin)`. */
 export interface AdminHandler extends Mountable {
-  /** Rejects new requests, and waits for open ones and their exports up to 25 seconds. Leaves the gateway open. */
+  /** Rejects new requests, and waits up to 25 seconds for open requests and exports. Leaves the gateway open. */
   close(): Promise<void>;
 }
 
@@ -172,7 +172,7 @@ export function adminHandler(administration: Administration, options: AdminOptio
   };
 }
 
-/** Reports the failures of one request to the host. */
+/** Reports the failure of one request to the host. */
 interface Failures {
   /** Null until the request's path is known. */
   operation: string | null;
@@ -194,7 +194,7 @@ function failuresOf(
       try {
         onFailure({ requestId, at: clock.now(), operation, status, code, where });
       } catch {
-        // A log that fails changes no answer.
+        // A failing log must not change the answer.
       }
     },
   };

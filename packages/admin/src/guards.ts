@@ -136,14 +136,14 @@ export interface Slots {
   requireFree(route: Route): void;
   /** Takes a slot, and returns a function that frees it. @throws GatewayError `overloaded` */
   take(route: Route, grant: AdminGrant): () => void;
-  /** Whether a read holds a slot: a file does until its end. */
+  /** Whether a read holds a slot. An export holds one until it ends. */
   isReading(): boolean;
 }
 
 /**
  * At most eight reads, one summary, series or export of each operator, and one maintenance operation. A slot is held at most
- * 15 minutes: then an operation that hangs no longer blocks the others, which can run next to it. Calls `onRelease` when a slot
- * is free again.
+ * 15 minutes: then an operation that hangs no longer blocks the others, which can run next to it. Calls `onRelease` whenever a
+ * slot is freed.
  */
 export function createSlots(clock: Clock, onRelease: () => void): Slots {
   let reads = 0;

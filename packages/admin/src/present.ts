@@ -5,7 +5,7 @@ import type { TakeTurn } from "./turns.ts";
 
 export const json = { "content-type": "application/json" };
 
-/** How a file takes turns to read, frees its slot at its end, and reports its failure. */
+/** How a file takes turns to read, frees its slot at the end, and reports a failure. */
 interface Reading {
   readonly release: () => void;
   readonly report: (thrown: unknown) => void;

@@ -840,7 +840,7 @@ describe("the admin API", () => {
     },
   );
 
-  it("closes once the exports that it has begun have ended", async () => {
+  it("waits for open exports before it closes", async () => {
     const { handler, call } = await served();
     const reader = (await call("/steps/export?format=csv")).body?.getReader();
     const closed = vi.fn();

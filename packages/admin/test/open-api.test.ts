@@ -52,7 +52,7 @@ describe("the OpenAPI document of the admin API", () => {
     ]);
   });
 
-  it("requires a body of every operation that gets a 415 without one", async () => {
+  it("requires a body for every operation that answers 415 without one", async () => {
     const { call, acme } = await createWorld();
     const { paths } = openApiDocument();
     for (const [name, route] of routes) {

@@ -5,7 +5,7 @@ import { pino } from "pino";
 /** The lines of a log: failed requests and warnings, or every request as well. */
 export type LogLevel = "warnings" | "requests";
 
-/** An event of the gateway, or a request to its admin API that failed. */
+/** An event of the gateway, or a failed request to its admin API. */
 type LoggableEvent = GatewayEvent | ({ readonly type: "admin.failed" } & AdminFailure);
 
 /**

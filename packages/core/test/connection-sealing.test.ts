@@ -170,7 +170,7 @@ describe("a key-encryption key", () => {
     const both = await file.open({ current: "k2", keys: { k1, k2 } });
     await both.gateway.connections.set({ ...globex, apiKey: "sk-globex" });
     const resealed = both.gateway.connections.reseal({ actor: "ops" });
-    // Other work of the process runs after each 20 of them.
+    // The process does other work after every 20 of them.
     expect(await turnsWithChanges(both.gateway, () => resealed)).toBe(3);
     expect(await resealed).toEqual({ resealed: 45, failed: 0 });
     expect(await both.gateway.connections.reseal()).toEqual({ resealed: 0, failed: 0 });

@@ -41,7 +41,7 @@ const field = (
   error: { code, param },
 });
 
-/** HTTP requires it with 401. Some clients read no body without it. */
+/** HTTP requires it with a 401. Without it, some clients don't read the body. */
 const challenge = { "www-authenticate": "Bearer" };
 
 const refusals: readonly Refusal[] = [

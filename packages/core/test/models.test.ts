@@ -54,7 +54,7 @@ describe("GET /v1/models", () => {
     expect(await written(test.gateway)).toEqual({ steps: 0, sessions: 0, decisions: 0 });
   });
 
-  it("are none of a price book that is async by mistake", async () => {
+  it("lists no models of a price book that is async by mistake", async () => {
     // An unhandled rejection would end the process, and this test run.
     const modelNames = (): string[] => Object(Promise.reject(new Error("a host's own")));
     const factsOf = () => ({ maxOutputTokens: null, reasons: null });

@@ -154,7 +154,7 @@ describe("the policy", () => {
     expect(provider.calls).toEqual([]);
   });
 
-  it("is recorded as it decided, even if it returns one object each time", async () => {
+  it("is recorded as it decided, even if it returns the same object each time", async () => {
     const verdict = { effect: "permit" as const, rules: [""], choice: "not a verdict's" };
     const decide = ({ model }: PolicyFacts) => {
       verdict.rules[0] = model;

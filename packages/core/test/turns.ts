@@ -1,6 +1,6 @@
 import type { Gateway } from "@tollgate/core";
 
-/** Runs something, and counts the turns of the event loop in which the gateway reported its changes. */
+/** Runs something, and counts the turns of the event loop in which the gateway reported changes. */
 export async function turnsWithChanges(
   { observe }: Pick<Gateway, "observe">,
   run: () => PromiseLike<unknown>,

@@ -154,7 +154,7 @@ async function whileConnected(
   }
 }
 
-/** Closes the connection, or the stream of an HTTP/2 connection. Without an error, such a stream would look complete. */
+/** Closes the connection or, over HTTP/2, the stream. Without an error, the stream would look complete. */
 export function cutOff(outgoing: ServerResponse): void {
   const isStream = outgoing.req.httpVersionMajor > 1;
   outgoing.destroy(isStream ? new Error("The answer can't be completed.") : undefined);

@@ -17,7 +17,7 @@ export interface Metrics {
 const max = { models: 200, rules: 50, organizations: 100, budgets: 100 };
 /** How long the figures of budgets are kept before they are read again, in milliseconds. */
 const budgetsKeptMs = 15_000;
-/** How long metrics wait for the figures of budgets, in milliseconds. */
+/** How long an export of metrics waits for the figures of budgets, in milliseconds. */
 const maxWaitMs = 1_000;
 
 /** 10 ms to 82 s, doubling. */
@@ -240,8 +240,8 @@ async function budgetShares(budgets: Gateway["budgets"]): Promise<readonly Budge
 }
 
 /**
- * Keeps a result for some time. The last one remains after a failure, and while the next takes longer than a second: a scrape
- * that waits for a store would show nothing at all.
+ * Keeps a result for some time, and for longer if reading the next one fails or takes more than a second. An export that
+ * waited for the store would report no metrics at all.
  */
 function keptFor<Result>(
   milliseconds: number,
@@ -265,7 +265,7 @@ function keptFor<Result>(
   };
 }
 
-/** Resolves once a promise does, or after some time. */
+/** Resolves with a promise, or after some time. */
 async function endOrWait(ending: Promise<void>, milliseconds: number): Promise<void> {
   const { promise: late, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, milliseconds);

@@ -23,7 +23,7 @@ export interface ObservedRequest {
   isSettled: boolean;
 }
 
-/** Whether the end of a Step couldn't be recorded. Later, recovery settles it, and its event names no request. */
+/** Whether the end of a Step couldn't be recorded. Recovery settles the Step later, in an event without a request id. */
 export function isUnsettled({ code }: Pick<Failed, "code">): boolean {
   return code === "evidence_unavailable";
 }

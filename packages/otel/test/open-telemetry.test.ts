@@ -304,7 +304,7 @@ describe("the metrics", () => {
     expect(point).toMatchObject({ value: 0.25, attributes: { "tollgate.budget": "b" } });
   });
 
-  it("show all others, and the last figures of budgets, while the store hangs", async () => {
+  it("show the last figures of budgets, and all others, while the store hangs", async () => {
     const budgets = [{ id: "b", scope: {}, limit: { requests: 4 }, period: "day" }] as const;
     const never = () => new Promise<never>(() => {});
     let isHanging = false;

@@ -137,11 +137,11 @@ export function aiSdk(source: AiSdkSource | Connect, input: AiSdkOptions = {}): 
   };
 }
 
-/** The host's own options for a call. Those of an async function would be left out without a word. */
+/** The host's own options for a call. A promise of options would be ignored silently. */
 function atOnce<Options>(own: Options): Options {
   if (!(own instanceof Promise)) return own;
   own.catch(() => {});
-  throw notSent("misconfigured", "The provider's options for a request must not be a promise.");
+  throw notSent("misconfigured", "`providerOptions` and `embeddingOptions` can't be async.");
 }
 
 function connects(source: Source): source is Connect {

@@ -345,7 +345,7 @@ describe("the short form", () => {
     expect(asked).toEqual(["llama/large"]);
   });
 
-  it("asks nothing if the host's options are a promise, which would be left out", async () => {
+  it("sends nothing if the host's options are a promise, which the AI SDK would ignore", async () => {
     const model = modelOf([text("Hi"), finish("stop")]);
     // An unhandled rejection would end the process, and this test run.
     const fail = () => Promise.reject(new Error("a host's own"));

@@ -32,7 +32,7 @@ export function queryTests(test: ContractTest): void {
     const found = async (query: Omit<StepQuery, "organizationId">): Promise<readonly string[]> =>
       (await store.steps.list({ ...tenant, ...query }, paging)).data.map(({ id }) => id);
 
-    // A field that is missing here is a type error, because a store that ignores a field would show other Steps.
+    // A missing field is a type error here: a store that ignores a field would return other Steps.
     const ofStep: Required<Omit<StepQuery, "organizationId" | "metadata" | "to">> = {
       userId: ["bob"],
       keyId: ["key-2", "key-9"],

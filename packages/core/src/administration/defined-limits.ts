@@ -13,7 +13,7 @@ import { etagOf, requireMatch } from "./etag.ts";
 import { type List, listOf, type Paging, pagesById } from "./list.ts";
 import type { OrganizationScope } from "./tenant.ts";
 
-/** A budget or a rate limit, as far as they are defined in the same way. */
+/** The members that budgets and rate limits share. */
 interface Limit {
   readonly id: string;
   readonly scope: Pick<RateLimitScope, "gateway" | "organization">;
@@ -22,10 +22,10 @@ interface Limit {
 /** A budget or a rate limit, and where it was defined. */
 type Defined<Row> = Row & { readonly origin: "declared" | "created" };
 
-/** Who makes a change, and the tag of the record that it expects. */
+/** Who makes a change, and which tag it expects the record to have. */
 type ChangeOptions = Readonly<Record<"actor" | "ifMatch", string | undefined>>;
 
-/** The differences between budgets and rate limits. `Found` is what a snapshot has of a `Row`. */
+/** The differences between budgets and rate limits. `Found` is a `Row` as the snapshot has it. */
 interface LimitKind<Row extends Limit, Found extends Row> {
   readonly name: string;
   /** Its name in evidence. */
@@ -41,13 +41,13 @@ interface LimitKind<Row extends Limit, Found extends Row> {
   readonly allIn: (snapshot: BudgetSnapshot) => readonly Found[];
   readonly toRecord: (found: Defined<Found>) => Defined<Row>;
   readonly factsOf: (row: Row) => Json;
-  /** Rejects a new row because of a counter that an earlier one with its id left. */
+  /** Rejects a new row that can't continue a counter of an earlier row with its id. */
   readonly checkCounter?: (row: Row, counter: BudgetCounter) => void;
-  /** Rejects a row in place of another. */
+  /** Rejects a row that can't replace the one before. */
   readonly checkReplacing?: (next: Row, before: Row) => void;
 }
 
-/** Creates, finds, changes and removes budgets or rate limits. Those of the configuration can only be found. */
+/** Creates, finds, changes and removes budgets or rate limits. Declared ones can only be found. */
 export function createDefinedLimits<Row extends Limit, Found extends Row>(
   context: GatewayContext,
   ready: () => Promise<void>,
@@ -79,7 +79,7 @@ export function createDefinedLimits<Row extends Limit, Found extends Row>(
     throw invalidArgument("id", `${name} ${id} is declared in the configuration: change it there.`);
   }
 
-  /** The one with the same id, if it is equal: a repeated creation has the same result. Null if there is none. */
+  /** Returns an equal record with the same id, so that a repeated creation gets the same result. Null without one. */
   async function existing(record: Defined<Row>): Promise<Defined<Row> | null> {
     const found = (await all()).find(({ id }) => id === record.id);
     if (found === undefined) return null;
@@ -92,7 +92,7 @@ export function createDefinedLimits<Row extends Limit, Found extends Row>(
     throw new GatewayError(kind.taken, message, { param: "id" });
   }
 
-  /** The leaf of a change, with further facts. */
+  /** The leaf of a change. `facts` are added to those of the row. */
   function leafOf(
     change: LeafKind,
     row: Row,
@@ -103,7 +103,7 @@ export function createDefinedLimits<Row extends Limit, Found extends Row>(
     return changeLeaf(context, place, { [noun]: kind.factsOf(row), ...facts });
   }
 
-  /** Completes a change that is written: it applies to the next request. */
+  /** Call it after a change is written: reports the change, and applies it to the next request. */
   async function changed(leaf: EvidenceLeaf): Promise<void> {
     reportChange(context, leaf);
     await budgets.reload();
@@ -133,7 +133,7 @@ export function createDefinedLimits<Row extends Limit, Found extends Row>(
         if (unused)
           throw invalidArgument("id", `\`id\` was used before: ${row.id}. Choose another one.`);
       }
-      // The store doesn't know the ids that are declared.
+      // The store doesn't have the declared ids.
       const { budgets: own, rateLimits } = await budgets.reload();
       const isTaken = [...own, ...rateLimits].some(({ id }) => id === row.id);
       const leaf = leafOf(`${noun}.created`, row, actor);
@@ -159,7 +159,7 @@ export function createDefinedLimits<Row extends Limit, Found extends Row>(
   };
 }
 
-/** Compares a created budget or rate limit before a change with the tag that the change expects. */
+/** Compares the tag that a change expects with that of the created budget or rate limit. */
 export function matching(ifMatch: string | undefined) {
   return (before: object): void => requireMatch({ ifMatch }, { ...before, origin: "created" });
 }

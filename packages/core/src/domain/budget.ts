@@ -32,7 +32,7 @@ export type BudgetMode = (typeof budgetModes)[number];
 /** Every mode of a budget. */
 export const budgetModes = ["hard", "soft"] as const;
 
-/** Everything that a budget can have a counter for each of. */
+/** Every value of `each` in a budget's scope. */
 export const budgetSubjects = ["key", "user", "organization"] as const;
 
 /** Which requests a budget counts. All given selectors must match, and `each` makes one counter per value. */

@@ -5,7 +5,7 @@ import type { RateLimit } from "./rate-limit.ts";
 /** Who holds the account a gateway is reached with: the platform, or the caller's organization. */
 export type ConnectionOwnership = (typeof connectionOwnerships)[number];
 
-/** Both owners of an account. */
+/** Every owner of an account. */
 export const connectionOwnerships = ["platform", "customer"] as const;
 
 /** The facts that a policy decides on. */

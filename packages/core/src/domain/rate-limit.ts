@@ -9,7 +9,7 @@ export const ratePeriods = ["second", "minute", "hour", "day"] as const;
 /** Every unit of a rate limit. */
 export const rateUnits = ["requests", "tokens", "steps"] as const;
 
-/** Everything that a rate limit can have a counter for each of. */
+/** Every value of `each` in a rate limit's scope. */
 export const rateSubjects = [...budgetSubjects, "gateway", "model"] as const;
 
 /** Which requests a rate limit counts. All given selectors must match, and `each` makes one counter per value. */

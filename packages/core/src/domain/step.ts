@@ -6,7 +6,7 @@ import type { Usage, UsageBasis } from "./usage.ts";
 /** How a Step ended: the provider answered, it failed, the client left, or the Step's process died. */
 export type StepOutcome = (typeof stepOutcomes)[number];
 
-/** Every outcome of a Step that isn't open. */
+/** Every outcome of a settled Step. */
 export const stepOutcomes = ["completed", "failed", "cancelled", "interrupted"] as const;
 
 /** How often each unknown member of a request's history was dropped, by name. */

@@ -27,7 +27,7 @@ export interface UsageHour extends PackedSteps {
   readonly id: string;
 }
 
-/** The details in which sums are kept. */
+/** Every detail of hourly sums. */
 export const hourDetails: readonly HourDetail[] = ["callers", "totals"];
 
 /** The rows that keep sums over Steps. */
@@ -157,7 +157,7 @@ export function correctedSteps(step: Step): readonly FoldedSteps[] {
   );
 }
 
-/** The new figures of an attempt, minus those that counted before. */
+/** The new figures of an attempt, minus its earlier ones. */
 function difference(
   step: Step,
   before: Attempt,

@@ -40,8 +40,8 @@ export function decide(
 }
 
 /**
- * A copy of a policy's verdict. A policy that throws or returns no verdict denies: one written in JavaScript can return
- * anything, and only a verdict may permit. It can't change the facts, which its decision records.
+ * Returns a copy of a policy's verdict, or a denial if the policy throws or returns anything else: one written in JavaScript
+ * can. The facts are frozen, because the decision records them.
  */
 export function verdictOf(
   policy: Policy,
@@ -91,7 +91,7 @@ const obligationChecks: Readonly<Record<string, Check>> = {
   connection: (ownership) => ownership === "customer",
 } satisfies Record<keyof Obligations, Check>;
 
-/** A permit must not lose a condition because its name is mistyped. */
+/** Rejects unknown names: a mistyped obligation must not be lost. */
 function areObligations(obligations: Obligations): boolean {
   return (
     typeof obligations === "object" &&

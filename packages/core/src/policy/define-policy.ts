@@ -125,7 +125,7 @@ function decideByRules(
   return mergeVerdicts("permit", matching.map(partOf));
 }
 
-/** The part of a verdict that one of several rules or policies determined. */
+/** What one of several rules or policies adds to a verdict. */
 interface VerdictPart extends Pick<Verdict, "rules"> {
   readonly reason?: string | undefined;
   readonly obligations?: Obligations;

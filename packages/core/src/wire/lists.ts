@@ -42,7 +42,7 @@ export function listOf<Item>(read: Reader<Item>, count: Count<Item> = {}): Reade
   }, schema);
 }
 
-/** Reads the messages of a request, which are its whole conversation. */
+/** Reads the messages of a request: the whole conversation. */
 export function messagesOf<Item>(
   message: Reader<Item>,
   known: NonNullable<Count<Item>["known"]>,

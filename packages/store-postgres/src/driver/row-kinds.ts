@@ -11,7 +11,7 @@ const comparedRow: Columns = {
   version: "integer",
 };
 
-/** The rows that a commit checks before it writes: those that a decision read, and the moves of counters. */
+/** The rows that a commit checks before it writes: rows that a decision read, and moves of counters. */
 export const checkedKinds = {
   lockedSteps: comparedRow,
   lockedSessions: comparedRow,
