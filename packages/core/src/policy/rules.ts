@@ -51,7 +51,7 @@ export interface PermitOptions<Gateway extends string = string>
 export interface Rule<Gateway extends string = string> {
   readonly effect: "permit" | "forbid";
   readonly id: string;
-  /** Default: everything. */
+  /** Default: all requests. */
   readonly match?: RuleMatch<Gateway>;
   /** Default: none. */
   readonly options?: RuleOptions;
