@@ -125,7 +125,7 @@ function decideByRules(
   return mergeVerdicts("permit", matching.map(partOf));
 }
 
-/** What one of several rules or policies adds to a verdict. */
+/** The part of a verdict that comes from one rule or policy. */
 interface VerdictPart extends Pick<Verdict, "rules"> {
   readonly reason?: string | undefined;
   readonly obligations?: Obligations;
