@@ -191,11 +191,10 @@ function failuresOf(
       const cause = thrown instanceof GatewayError ? thrown.cause : thrown;
       const where = cause === undefined ? null : whereOf(cause);
       const { operation } = failures;
-      try {
+      const note = async () =>
         onFailure({ requestId, at: clock.now(), operation, status, code, where });
-      } catch {
-        // A failing log must not change the answer.
-      }
+      // A log that fails changes no answer, even if it is async.
+      note().catch(() => {});
     },
   };
   return failures;

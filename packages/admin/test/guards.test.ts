@@ -560,6 +560,17 @@ describe("the admin API", () => {
     expect(JSON.stringify(failures)).not.toContain("canary");
   });
 
+  it("survives a log of failures that is async and fails", async () => {
+    // An unhandled rejection would end the process, and this test run.
+    const { call } = await served({
+      onFailure: async () => {
+        throw new Error("the log is full");
+      },
+    });
+    expect((await call("/nothing")).status).toBe(404);
+    await new Promise(setImmediate);
+  });
+
   it("reports an export that breaks off", async () => {
     const { gateway } = await createTestGateway();
     const failures: AdminFailure[] = [];
