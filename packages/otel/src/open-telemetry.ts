@@ -2,7 +2,7 @@ import { context, metrics as globalMetrics, trace as globalTrace } from "@opente
 import type { Gateway, GatewayEvent, GatewayOptions, Observer } from "@tollgate/core";
 import { createMetrics } from "./metrics.ts";
 import type { TelemetryOptions } from "./options.ts";
-import { isUnsettled, observedRequests } from "./requests.ts";
+import { observedRequests } from "./requests.ts";
 import { createSpans } from "./spans.ts";
 
 /** The telemetry of one gateway. */
@@ -40,8 +40,8 @@ export function openTelemetry(options: TelemetryOptions = {}): Telemetry {
     if (request !== null) {
       if (event.type === "step.opened") request.opened = event;
       else if (event.type === "attempt.ended") request.attemptsMs += event.durationMs;
-      else if (event.type === "step.settled") request.isSettled = true;
-      else if (event.type === "answer.failed") request.isSettled ||= isUnsettled(event);
+      else if (event.type === "step.settled" || event.type === "answer.failed")
+        request.isSettled = true;
       else if (event.type === "request.answered") request.isAnswered = true;
       spans?.observe(event, request);
     }

@@ -6,7 +6,6 @@ const maxRequests = 20_000;
 
 type Received = Extract<GatewayEvent, { readonly type: "request.received" }>;
 type Opened = Extract<GatewayEvent, { readonly type: "step.opened" }>;
-type Failed = Extract<GatewayEvent, { readonly type: "answer.failed" }>;
 
 /** A request between its first event and its last. */
 export interface ObservedRequest {
@@ -20,12 +19,8 @@ export interface ObservedRequest {
   span: Span | null;
   attemptSpan: Span | null;
   isAnswered: boolean;
+  /** Whether its Step is settled, or never will be for this request: then recovery settles it, and names no request. */
   isSettled: boolean;
-}
-
-/** Whether the end of a Step couldn't be recorded. Recovery settles the Step later, in an event without a request id. */
-export function isUnsettled({ code }: Pick<Failed, "code">): boolean {
-  return code === "evidence_unavailable";
 }
 
 /** The requests in flight, by id. */

@@ -15,7 +15,7 @@ import type { GatewayEvent } from "@tollgate/core";
 import { modelParts, operationOf } from "./labels.ts";
 import { gen, own, stable } from "./names.ts";
 import type { TelemetryOptions } from "./options.ts";
-import { isUnsettled, type ObservedRequest } from "./requests.ts";
+import type { ObservedRequest } from "./requests.ts";
 
 type Event<Type extends GatewayEvent["type"]> = Extract<GatewayEvent, { readonly type: Type }>;
 
@@ -60,7 +60,7 @@ export function createSpans(
         settled(event, request);
         return;
       case "answer.failed":
-        if (isUnsettled(event)) unsettled(event, request);
+        unsettled(event, request);
         return;
       default:
         return;
@@ -153,6 +153,7 @@ export function createSpans(
     span.end(event.at);
   }
 
+  /** Ends the span of a Step whose end couldn't be recorded: an answer fails after its Step is settled. */
   function unsettled(event: Event<"answer.failed">, request: ObservedRequest): void {
     const { span } = request;
     request.span = null;

@@ -84,23 +84,23 @@ it("names the operation of an embeddings call, which has no conversation", async
 });
 
 describe("the spans of a request", () => {
-  it.each([false, true])(
-    "end with an error if the end of the Step can't be recorded (stream: %s)",
-    async (stream) => {
-      const store = memoryStore();
-      const settleStep = () => Promise.reject(new Error("down"));
-      const { gateway, chat, clock, spans } = await observed(
-        {},
-        { store: { ...store, settleStep } },
-      );
-      const asked = gateway.fetch(chat({ stream })).then((answer) => answer.text());
-      await clock.advance("60s");
-      expect(await asked).toContain("evidence_unavailable");
-      const { attributes, status } = named(spans(), "tollgate.step");
-      expect(status.code).toBe(SpanStatusCode.ERROR);
-      expect(attributes).toMatchObject({ "error.type": "evidence_unavailable" });
-    },
-  );
+  it.each([
+    { stream: false, code: "evidence_unavailable" },
+    { stream: true, code: "evidence_unavailable" },
+    { stream: false, code: "upstream_error" },
+    { stream: true, code: "upstream_error" },
+  ])("end with an error if the end of the Step can't be recorded: %o", async ({ stream, code }) => {
+    const settleStep = () => Promise.reject(new Error("down"));
+    const store = { ...memoryStore(), settleStep };
+    const { gateway, chat, clock, provider, spans } = await observed({}, { store });
+    if (code === "upstream_error") provider.fail(unavailable(), { times: 9 });
+    const asked = gateway.fetch(chat({ stream })).then((answer) => answer.text());
+    await clock.advance("60s");
+    expect(await asked).toContain(code);
+    const { attributes, status } = named(spans(), "tollgate.step");
+    expect(status.code).toBe(SpanStatusCode.ERROR);
+    expect(attributes).toMatchObject({ "error.type": code });
+  });
 
   it("are one for its Step, and one below it for each attempt", async () => {
     const policy = definePolicy({ rules: [permit("all", {}, { fallbacks: [spare] })] });
