@@ -1,5 +1,4 @@
 import { toBudget } from "./budgets/read-budget.ts";
-import type { PriceBook } from "./contracts/price-book.ts";
 import type { Provider } from "./contracts/provider.ts";
 import type { Budget } from "./domain/budget.ts";
 import { type ModelAliases, parseModelId, splitModelId } from "./domain/model-id.ts";
@@ -13,7 +12,7 @@ import { systemClock } from "./kernel/clock.ts";
 import type { GatewayOptions } from "./options.ts";
 import { rulesOf } from "./policy/define-policy.ts";
 import type { ClassRange, CompleteRule, RuleMatch } from "./policy/rules.ts";
-import { firstPrice, isPriceBook, providerTable, tableBook } from "./routing/configured-prices.ts";
+import { configuredPrices, isPriceBook } from "./routing/configured-prices.ts";
 import { defaultDataClasses } from "./sensitivity/classify.ts";
 
 /**
@@ -470,12 +469,7 @@ function pricesOf(
   { providers }: CheckedConfiguration,
   { prices, clock = systemClock }: GatewayOptions,
 ) {
-  const books: readonly PriceBook[] = [
-    ...(prices === undefined || isPriceBook(prices) ? [] : [tableBook(prices)]),
-    tableBook(providerTable(providers)),
-    ...(prices !== undefined && isPriceBook(prices) ? [prices] : []),
-  ];
-  const book = firstPrice(books);
+  const book = configuredPrices(providers, prices);
   const at = clock.now();
   return (id: string, tier = standardTier): boolean => {
     const model = parseModelId(id);

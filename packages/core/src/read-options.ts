@@ -37,12 +37,10 @@ import { createOpenSteps } from "./pipeline/open-steps.ts";
 import { createUpstreams } from "./pipeline/upstreams.ts";
 import { permitAll } from "./policy/decide.ts";
 import {
-  firstPrice,
+  configuredPrices,
   isPriceBook,
   modelFacts,
   priceProblems,
-  providerTable,
-  tableBook,
 } from "./routing/configured-prices.ts";
 import { createModelLists } from "./routing/model-lists.ts";
 import { billingSchema } from "./routing/model-schema.ts";
@@ -85,11 +83,7 @@ export function readOptions(options: GatewayOptions): GatewayContext {
   const { clock = systemClock, ids = createRandomIds() } = options;
   const observing = createObserving(options);
   const { notify } = observing;
-  const books = firstPrice([
-    tableBook(custom),
-    tableBook(providerTable(providers)),
-    ...(prices !== undefined && isPriceBook(prices) ? [prices] : []),
-  ]);
+  const books = configuredPrices(providers, prices);
   const sealer = readVault(options.secrets, { clock, ids, notify });
   return {
     store: options.store,

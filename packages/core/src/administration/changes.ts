@@ -7,7 +7,7 @@ import type { GatewayContext } from "../pipeline/context.ts";
 import { type ExportColumn, type ExportOptions, exportFile } from "./export.ts";
 import { type List, listOf, type Paging } from "./list.ts";
 import { changeFilter } from "./schemas.ts";
-import { fromIso, type OrganizationScope, tenantOf, toIso } from "./tenant.ts";
+import { type OrganizationScope, rangeOf, tenantOf, toIso } from "./tenant.ts";
 
 /** One administrative change, with its actor and its subject. */
 export interface ChangeRecord {
@@ -78,12 +78,11 @@ const changeColumns: readonly ExportColumn<ChangeRecord>[] = [
 ];
 
 function queryOf(filter: ChangeFilter): ChangeQuery {
-  const { kind, from, to, ...scope } = read(changeFilter, filter, filters);
+  const { kind, ...scope } = read(changeFilter, filter, filters);
   return {
     organizationId: tenantOf(scope),
     ...(kind === undefined ? {} : { kind: listed(kind) }),
-    ...(from === undefined ? {} : { from: fromIso(from) }),
-    ...(to === undefined ? {} : { to: fromIso(to) }),
+    ...rangeOf(scope),
   };
 }
 

@@ -15,7 +15,7 @@ import { type List, listOf, type Paging } from "./list.ts";
 import { method } from "./method.ts";
 import { decisionFilter, recordReference } from "./schemas.ts";
 import { classesBetween } from "./step-filter.ts";
-import { fromIso, type OrganizationScope, tenantOf, toIso } from "./tenant.ts";
+import { type OrganizationScope, rangeOf, tenantOf, toIso } from "./tenant.ts";
 
 /** A recorded policy decision, permitted or denied. */
 export interface DecisionRecord extends Omit<PolicyDecision, "at"> {
@@ -103,7 +103,7 @@ function readFilter(
   dataClasses: readonly string[],
 ): { readonly query: DecisionQuery; readonly matches: (decision: PolicyDecision) => boolean } {
   const checked = read(decisionFilter, filter, filters);
-  const { user, key, effect, refused, refusal, from, to } = checked;
+  const { user, key, effect, refused, refusal } = checked;
   const query = {
     organizationId: tenantOf(checked),
     ...(user === undefined ? {} : { userId: listed(user) }),
@@ -111,8 +111,7 @@ function readFilter(
     ...(effect === undefined ? {} : { effect }),
     ...(refused === undefined ? {} : { refused }),
     ...(refusal === undefined ? {} : { refusedBy: listed(refusal) }),
-    ...(from === undefined ? {} : { from: fromIso(from) }),
-    ...(to === undefined ? {} : { to: fromIso(to) }),
+    ...rangeOf(checked),
   };
   return { query, matches: matcherOf(checked, dataClasses) };
 }

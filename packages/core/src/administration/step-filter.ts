@@ -9,7 +9,7 @@ import { invalidArgument } from "../errors/gateway-error.ts";
 import { filters, read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import { stepFilter } from "./schemas.ts";
-import { fromIso, type OrganizationScope, tenantOf } from "./tenant.ts";
+import { type OrganizationScope, rangeOf, tenantOf } from "./tenant.ts";
 
 /** Selects Steps. Every given member must match; a list matches any of its values. */
 export interface StepFilter extends OrganizationScope {
@@ -61,7 +61,7 @@ export interface StepSelection {
 /** @throws GatewayError `invalid_argument` with every problem of the filter */
 export function readStepFilter(input: StepFilter, dataClasses: readonly string[]): StepSelection {
   const filter = read(stepFilter, input, filters);
-  const { dataClass, metadata, from, to } = filter;
+  const { dataClass, metadata } = filter;
   const selected = Object.entries(filter).flatMap(([name, value]) =>
     isField(name) ? [[fields[name], [value].flat()]] : [],
   );
@@ -70,8 +70,7 @@ export function readStepFilter(input: StepFilter, dataClasses: readonly string[]
     ...Object.fromEntries(selected),
     ...(dataClass === undefined ? {} : { dataClass: classesBetween(dataClasses, dataClass) }),
     ...(metadata === undefined ? {} : { metadata }),
-    ...(from === undefined ? {} : { from: fromIso(from) }),
-    ...(to === undefined ? {} : { to: fromIso(to) }),
+    ...rangeOf(filter),
   };
   return { query, models: filter.model === undefined ? undefined : listed(filter.model) };
 }

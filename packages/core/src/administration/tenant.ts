@@ -32,6 +32,14 @@ export function toIso(at: number | null): string | null {
   return at === null ? null : new Date(at).toISOString();
 }
 
+/** The time range of a filter, as the store compares it. */
+export function rangeOf({ from, to }: { readonly from?: string; readonly to?: string }) {
+  return {
+    ...(from === undefined ? {} : { from: fromIso(from) }),
+    ...(to === undefined ? {} : { to: fromIso(to) }),
+  };
+}
+
 /** Milliseconds since the epoch, from a time that a schema has checked. */
 export function fromIso(time: string): number {
   return isoToMilliseconds(time) ?? Number.NaN;

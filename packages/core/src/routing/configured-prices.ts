@@ -19,8 +19,17 @@ export function isPriceBook<Book extends Pick<PriceBook, "priceOf">>(
   return typeof prices.priceOf === "function";
 }
 
+/** All prices of a configuration: its table, those of its providers, and the host's own book. */
+export function configuredPrices(
+  providers: ReadonlyMap<string, Provider>,
+  prices: PriceBook | PriceTable = {},
+): PriceBook {
+  const [tables, books] = isPriceBook(prices) ? [[], [prices]] : [[tableBook(prices)], []];
+  return firstPrice([...tables, tableBook(providerTable(providers)), ...books]);
+}
+
 /** Asks each book in turn. For the price and for each fact, the first book that knows it wins. */
-export function firstPrice(books: readonly PriceBook[]): PriceBook {
+function firstPrice(books: readonly PriceBook[]): PriceBook {
   return {
     priceOf(model, at) {
       for (const book of books) {
