@@ -210,6 +210,8 @@ describe.each(stores)("repricing on %s", (_, open) => {
     const books: readonly Pick<PriceBook, "priceOf">[] = [
       { priceOf: () => ({ input: Number.NaN, output: 1, source: "catalog" }) },
       { priceOf: () => JSON.parse("no catalog") },
+      // Async by mistake. An unhandled rejection would end the process, and this test run.
+      { priceOf: () => Object(Promise.reject(new Error("no prices today"))) },
     ];
     for (const prices of books)
       await expect(reprice({ prices, apply: true })).rejects.toMatchObject({

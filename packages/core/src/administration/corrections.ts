@@ -17,6 +17,7 @@ import { createLeaf } from "../evidence/leaves.ts";
 import { invalidInput, problemAt, read } from "../input/read.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
+import { synchronous } from "../kernel/synchronous.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import {
   isPriceBook,
@@ -234,7 +235,7 @@ function costIn(book: PricesOnly, attempt: Attempt, usage: Usage): number | null
   const { gateway, vendor, model, startedAt, serviceTiers, end } = attempt;
   const message = `\`prices\` has no valid price for ${formatModelId(attempt)}.`;
   try {
-    const price = book.priceOf({ gateway, vendor, model }, startedAt);
+    const price = synchronous(book.priceOf({ gateway, vendor, model }, startedAt));
     if (price === null) return null;
     if (!isPrice(price)) throw new TypeError(message);
     const served = end?.serviceTier ?? null;
