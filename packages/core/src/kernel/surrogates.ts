@@ -6,5 +6,8 @@ export function endsInHalf(text: string): boolean {
 
 /** Whether a text has more than `max` characters. A surrogate pair is one. */
 export function isLonger(text: string, max: number): boolean {
-  return text.length > max && [...text.slice(0, 2 * max + 1)].length > max;
+  if (text.length <= max) return false;
+  let left = max;
+  for (const _ of text) if (left-- === 0) return true;
+  return false;
 }
