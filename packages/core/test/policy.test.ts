@@ -137,6 +137,16 @@ describe("the policy", () => {
     await new Promise((resolve) => setTimeout(resolve, 0));
   });
 
+  it("leaves the facts of a host that asks combined policies itself as they are", () => {
+    const facts = { dataClass: "D1_INTERNAL", session: { dataClass: "D0_PUBLIC" } };
+    const { effect } = combine(permitting).decide(Object(facts), ["D1_INTERNAL"]);
+    expect([effect, Object.isFrozen(facts), Object.isFrozen(facts.session)]).toEqual([
+      "permit",
+      false,
+      false,
+    ]);
+  });
+
   it("can't change the order of the data classes", async () => {
     const policy: Policy = {
       ...permitting,
@@ -262,6 +272,23 @@ describe("obligations", () => {
   it("has the same version whether a rule without conditions says so or not", () => {
     const short = definePolicy({ rules: [{ effect: "permit", id: "all" }] });
     expect(short.version).toBe(permitting.version);
+  });
+
+  it("bind however the policy defines them: on a prototype, or as a getter", async () => {
+    class Capped {
+      get maxOutputTokens() {
+        return 7;
+      }
+    }
+    for (const obligations of [new Capped(), Object.create({ maxOutputTokens: 7 })]) {
+      const decide = () => ({ effect: "permit" as const, rules: ["all"], obligations });
+      const policy = definePolicy({ version: "1", decide });
+      const { gateway, provider, chat, key } = await createTestGateway({ policy });
+      expect((await gateway.fetch(chat())).status).toBe(200);
+      expect(provider.calls).toMatchObject([{ request: { maxOutputTokens: 7 } }]);
+      const { data } = await gateway.decisions.list({ organizationId: key.organizationId });
+      expect(data[0]?.obligations).toEqual({ maxOutputTokens: 7 });
+    }
   });
 
   it("can require the organization's own connection: 400 connection_required, recorded", async () => {

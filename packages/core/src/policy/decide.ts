@@ -36,12 +36,14 @@ export function decide(
       reason: "This API key isn't allowed to use this model.",
     };
   }
-  return verdictOf(policy, facts, dataClasses);
+  // A policy can't change what its decision records.
+  Object.freeze(facts.session);
+  return verdictOf(policy, Object.freeze(facts), dataClasses);
 }
 
 /**
  * Returns a copy of a policy's verdict, or a denial if the policy throws or returns anything else: one written in JavaScript
- * can. The facts are frozen, because the decision records them.
+ * can.
  */
 export function verdictOf(
   policy: Policy,
@@ -49,15 +51,12 @@ export function verdictOf(
   dataClasses: readonly string[],
 ): Verdict {
   try {
-    Object.freeze(facts.session);
-    const { effect, rules, reason, obligations } = synchronous(
-      policy.decide(Object.freeze(facts), dataClasses),
-    );
+    const { effect, rules, reason, obligations } = synchronous(policy.decide(facts, dataClasses));
     const verdict = structuredClone({
       effect,
       rules,
       ...(reason === undefined ? {} : { reason }),
-      ...(obligations === undefined ? {} : { obligations }),
+      ...(obligations === undefined ? {} : { obligations: membersOf(obligations) }),
     });
     return isVerdict(verdict) ? verdict : failed;
   } catch {
@@ -91,13 +90,17 @@ const obligationChecks: Readonly<Record<string, Check>> = {
   connection: (ownership) => ownership === "customer",
 } satisfies Record<keyof Obligations, Check>;
 
+/** A copy with the obligations that a prototype or a getter defines too: a permit must not lose a condition. */
+function membersOf(obligations: Obligations): Obligations {
+  const known = Object.keys(obligationChecks).map((name) => [name, Reflect.get(obligations, name)]);
+  const defined = known.filter(([, value]) => value !== undefined);
+  return { ...structuredClone(obligations), ...Object.fromEntries(defined) };
+}
+
 /** Rejects unknown names: a mistyped obligation must not be lost. */
 function areObligations(obligations: Obligations): boolean {
-  return (
-    typeof obligations === "object" &&
-    Object.entries(obligations).every(
-      ([name, value]) => value === undefined || obligationChecks[name]?.(value) === true,
-    )
+  return Object.entries(obligations).every(
+    ([name, value]) => value === undefined || obligationChecks[name]?.(value) === true,
   );
 }
 
