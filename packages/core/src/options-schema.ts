@@ -161,16 +161,16 @@ const settings = {
   rateLimits: z.exactOptional(z.array(rateLimitSchema)),
   dataClasses: z.exactOptional(z.array(dataClassName).check(z.minLength(1))),
   aliases: z.exactOptional(modelAliases),
-  limits: z.exactOptional(z.partialRecord(namesOf(defaultLimits), wholeNumber(1))),
-  deadlines: z.exactOptional(z.partialRecord(namesOf(defaultDeadlines), duration)),
+  limits: z.exactOptional(z.strictObject(eachOptional(defaultLimits, wholeNumber(1)))),
+  deadlines: z.exactOptional(z.strictObject(eachOptional(defaultDeadlines, duration))),
   retries: z.exactOptional(
     z.strictObject({
-      ...eachOptional(Object.keys(countedRules), wholeNumber(0)),
+      ...eachOptional(countedRules, wholeNumber(0)),
       allowDuplicates: z.exactOptional(z.boolean()),
     }),
   ),
   upstreams: z.exactOptional(z.record(z.string(), upstream)),
-  retention: z.exactOptional(z.partialRecord(namesOf(defaultRetention), duration)),
+  retention: z.exactOptional(z.strictObject(eachOptional(defaultRetention, duration))),
   onDisconnect: z.exactOptional(z.enum(["abort", "drain"])),
   toolOutputs: z.exactOptional(z.enum(["text", "parts"])),
   sessions: z.exactOptional(
@@ -263,12 +263,6 @@ export const gatewaySettings = {
 /** The options of a gateway that a JSON or YAML file can contain, without its store and its providers. */
 export const gatewaySettingsSchema: Schema<GatewaySettings> = z.strictObject(gatewaySettings);
 
-function namesOf<Values extends object>(defaults: Values) {
-  return z.enum(
-    Object.keys(defaults).filter((name): name is keyof Values & string => name in defaults),
-  );
-}
-
-function eachOptional<Value>(names: readonly string[], value: z.ZodMiniType<Value, Value>) {
-  return Object.fromEntries(names.map((name) => [name, z.exactOptional(value)]));
+function eachOptional<Value>(defaults: object, value: z.ZodMiniType<Value>) {
+  return Object.fromEntries(Object.keys(defaults).map((name) => [name, z.exactOptional(value)]));
 }

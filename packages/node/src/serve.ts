@@ -45,10 +45,8 @@ export interface ServeOptions {
   readonly drainDelay?: number;
 }
 
-const limitName = z.enum(
-  Object.keys(defaultServerLimits).filter(
-    (name): name is keyof ServerLimits => name in defaultServerLimits,
-  ),
+const limitMembers = Object.fromEntries(
+  Object.keys(defaultServerLimits).map((name) => [name, z.exactOptional(wholeNumber(1))]),
 );
 
 /** A listening server. */
@@ -72,7 +70,7 @@ export const serveMembers: {
   host: z.exactOptional(text((host) => host !== "", "must be an address or a name")),
   limits: z.exactOptional(
     z
-      .partialRecord(limitName, wholeNumber(1))
+      .strictObject(limitMembers)
       .check(
         z.refine(
           ({ headersTimeout = 1, requestTimeout = defaultServerLimits.requestTimeout }) =>

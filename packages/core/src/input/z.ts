@@ -19,7 +19,6 @@ export {
   nullable,
   number,
   object,
-  partialRecord,
   record,
   refine,
   safeParse,
